@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -46,6 +48,8 @@ def make(asked: Asked) -> Any:
             raise RuntimeError("the worker is confused")
         case 5:
             return "what no worker sends"
+        case 7 if name in ("left", "right"):
+            time.sleep(60)
         case 6 if name != "two":
             return made(asked, name, starved=True)
     return made(asked, name)
@@ -216,6 +220,52 @@ def test_a_run_with_which_workers_are_lost_is_a_row(
     assert record.reason.startswith(f"lost with its worker {MOST_LOSSES} times: ")
     assert found[harmless.run_id].record.status == "done"
     assert sum("is lost; another makes its run" in line for line in said) == MOST_LOSSES - 1
+
+
+def on_one_machine(dask_worker: Any = None) -> About:
+    return about(dask_worker)._replace(machine="lab", host="lab")
+
+
+def test_workers_of_a_machine_may_be_lost_one_after_another(tmp_path: Path, task: Callable[..., Task]) -> None:
+    said = list[str]()
+    with Machines(tmp_path / "pair") as pair:
+        pair.start_scheduler()
+        left, right = (pair.start_worker(name) for name in ("left", "right"))
+
+        def replace_both() -> None:
+            pair.kill(left)
+            time.sleep(3)
+            pair.kill(right)
+            pair.start_worker("late")
+
+        with Client(pair.address) as client:
+            client.wait_for_workers(2, timeout=60)
+            with ClusterPool(client, say=said.append, make=make, about=on_one_machine) as pool:
+                replacing = threading.Timer(1.0, replace_both)
+                replacing.start()
+                (outcome,) = do(pool, [task(7)]).values()
+                replacing.join()
+    assert outcome.environment is not None
+    assert outcome.environment["host"] == "late"
+    assert "cluster: 1 worker on 1 machine" in said
+    assert sum("is lost; another makes its run" in line for line in said) == 1
+
+
+def test_a_run_that_dask_gives_up_is_a_row(
+    tmp_path: Path, task: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+    with Machines(tmp_path / "three") as three:
+        three.start_scheduler()
+        for name in ("four", "five", "six"):
+            three.start_worker(name)
+        with Client(three.address) as client:
+            client.wait_for_workers(3, timeout=60)
+            with ClusterPool(client, make=make, about=on_one_machine) as pool:
+                (deadly,) = do(pool, [task(3)]).values()
+                (harmless,) = do(pool, [task(0)]).values()
+    assert (deadly.record.status, harmless.record.status) == ("crashed", "done")
+    assert deadly.record.reason.startswith("lost with its worker on lab: ")
 
 
 def test_a_card_of_the_users_own_travels_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -56,14 +56,15 @@ class _Run:
     """A run that waits or is under way, with what has become of it so far.
 
     ``lost`` names the workers that were lost with it, ``refused`` the machines that cannot make it, and why; it is
-    under way on the ``workers`` of a ``machine``.
+    under way on the ``workers`` of a ``machine``, whose name is ``host``.
     """
 
     task: Task
     lost: list[str] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
     machine: str = ""
-    workers: Collection[str] = ()
+    host: str = ""
+    workers: Sequence[str] = ()
     future: Future[Any] | None = None
 
 
@@ -231,7 +232,7 @@ class ClusterPool(Pool):
         if new := there.keys() - self._workers.keys() - self._left_out:
             self._welcome(new)
         if before.keys() != self._workers.keys():
-            self._take_from(before.keys() - self._workers.keys(), before)
+            self._give_to_others()
             runs = f", {self._slots} runs at once each" if self._slots > 1 else ""
             who = f"{_count(len(self._workers), 'worker')} on {_count(len(self._machines()), 'machine')}{runs}"
             self._say(f"cluster: {who if self._workers else 'no worker is left; waiting for another'}")
@@ -256,17 +257,17 @@ class ClusterPool(Pool):
             return {}
         return {address: answer for address, answer in answers.items() if not isinstance(answer, OSError)}
 
-    def _take_from(self, gone: Set[str], known: Mapping[str, About]) -> None:
+    def _give_to_others(self) -> None:
         """Let other machines make the runs of one whose workers are gone; where others of it are there, Dask does."""
         there = self._machines()
         self._machine_of = {group: machine for group, machine in self._machine_of.items() if machine in there}
         for key, run in list(self._under_way.items()):
-            if set(run.workers) <= gone:
+            if not self._workers.keys() & run.workers:
                 self._cancel(self._under_way.pop(key))
-                self._lose(run, known[next(iter(run.workers))].host)
+                self._lose(run)
 
-    def _lose(self, run: _Run, name: str) -> None:
-        run.lost.append(f"{', '.join(run.workers)} on {name}")
+    def _lose(self, run: _Run) -> None:
+        run.lost.append(f"{', '.join(run.workers)} on {run.host}")
         if len(run.lost) < MOST_LOSSES:
             self._say(f"worker {run.lost[-1]} is lost; another makes its run")
             self._wait(run)
@@ -317,8 +318,8 @@ class ClusterPool(Pool):
         if not self._waiting[name]:
             del self._waiting[name]
 
-    def _send(self, run: _Run, machine: str, workers: Collection[str]) -> None:
-        task, run.machine, run.workers = run.task, machine, tuple(workers)
+    def _send(self, run: _Run, machine: str, workers: Sequence[str]) -> None:
+        task, run.machine, run.workers, run.host = run.task, machine, tuple(workers), self._workers[workers[0]].host
         data = self._data_of(task)
         if machine not in data.lacking and (self._send_data or data.card.is_of_own_files):
             data.lacking[machine] = self._sent(data, task.home, machine, run.workers[0])
@@ -373,7 +374,7 @@ class ClusterPool(Pool):
             case Refused():
                 self._refuse(run, result)
             case None if self._is_connected:
-                self._lose(run, self._name(run.machine))
+                self._lose(run)
             case None:  # which is no fault of the worker's
                 self._wait(run)
             case KilledWorker():
