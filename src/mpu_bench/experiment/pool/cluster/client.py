@@ -113,7 +113,7 @@ class ClusterPool(Pool):
     ) -> None:
         self._client, self._slots, self._send_data, self._say = client, slots, send_data, say
         self._unpack, self._packed, self._about = _unpacking(), cloudpickle.dumps(make), about
-        self._threads = 1
+        self._address, self._threads = client.scheduler_info()["address"], 1
         self._topic = f"mpu-bench-{uuid.uuid4().hex}"
         self._numbers = itertools.count()
         self._inbox: queue.SimpleQueue[tuple[str, Any, Any]] = queue.SimpleQueue()
@@ -185,11 +185,6 @@ class ClusterPool(Pool):
         if not self._workers:
             raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
 
-    def _say_once(self, line: str) -> None:
-        if line not in self._said:
-            self._said.add(line)
-            self._say(line)
-
     def _machines(self) -> dict[str, list[str]]:
         """Return the addresses of the workers of each machine."""
         machines: dict[str, list[str]] = {}
@@ -202,10 +197,6 @@ class ClusterPool(Pool):
         names = {each.machine: (each.host, address) for address, each in self._workers.items()}
         name, address = names.get(machine, (machine, ""))
         return f"{name} ({address})" if [each for each, _ in names.values()].count(name) > 1 else name
-
-    @property
-    def _address(self) -> str:
-        return str(self._client.scheduler.address if self._client.scheduler else "the cluster")
 
     @property
     def _is_connected(self) -> bool:
@@ -286,7 +277,8 @@ class ClusterPool(Pool):
             return
         busy = Counter(each.machine for each in self._under_way.values())
         for machine, workers in self._machines().items():
-            for run in itertools.islice(self._for_machine(machine), self._slots * len(workers) - busy[machine]):
+            room = max(0, self._slots * len(workers) - busy[machine])  # a worker of it may have gone
+            for run in itertools.islice(self._for_machine(machine), room):
                 try:
                     self._send(run, machine, workers)
                 except Exception as fault:  # whatever is raised where the worker, or the scheduler, has just gone
@@ -387,8 +379,10 @@ class ClusterPool(Pool):
         run.refused[run.machine] = refused
         if refused.status == RunStatus.UNAVAILABLE:
             self._data_of(run.task).lacking[run.machine] = refused.why
-        dataset = run.task.run.dataset.label
-        self._say_once(f"{self._name(run.machine)} cannot make runs on {dataset}: {refused.why}")
+        line = f"{self._name(run.machine)} cannot make runs on {run.task.run.dataset.label}: {refused.why}"
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
         self._wait(run)
         self._give_up()
 

@@ -113,11 +113,10 @@ async def enlist(slots: int, dask_worker: Any) -> None:
     """Let a worker make so many runs at once, whatever its threads."""
     from distributed.threadpoolexecutor import ThreadPoolExecutor
 
-    known = dask_worker.executors.get(RUNS)
-    if known is None or known._max_workers != slots:
+    if dask_worker.state.total_resources.get(RUNS) != slots:
         dask_worker.executors[RUNS] = ThreadPoolExecutor(slots, RUNS)
-    dask_worker.state.nthreads = max(dask_worker.state.nthreads, slots)
-    await dask_worker.set_resources(**{RUNS: slots})
+        dask_worker.state.nthreads = max(dask_worker.state.nthreads, slots)
+        await dask_worker.set_resources(**{RUNS: slots})
 
 
 @cache
@@ -172,10 +171,9 @@ class _Slot(threading.local):
         if self.idle is not None:
             self.idle.cancel()
             self.idle.join()
-        if self.pool is None or self.pool.sharers != sharers:
+        if self.pool is None or (self.pool.threads, self.pool.sharers) != (threads, sharers):
             self.end()
             self.pool = LocalPool(1, threads, sharers)
-        self.pool.use_threads(threads)
         return self.pool
 
     def rest(self) -> None:
