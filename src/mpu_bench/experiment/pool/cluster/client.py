@@ -13,7 +13,7 @@ import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -46,7 +46,6 @@ from mpu_bench.texts import plain
 MOST_LOSSES = 3  #: machines that may be lost with a run
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
 _SECONDS_TO_RECEIVE = 120.0
-_SECONDS_TO_SAY = 1.0  # that there is no worker
 _SECONDS_FOR_WORKERS = 600.0  # that a cluster without a worker is waited for
 _PIECE_BYTES = 8 << 20  # of data, that pass through the scheduler at once
 
@@ -173,15 +172,14 @@ class ClusterPool(Pool):
     # ------------------------------------------------------------------ who is there
 
     def _wait_for_workers(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=_SECONDS_TO_SAY)
-        except TimeoutError:
+        self._look()
+        if not (self._workers or self._left_out):
             self._say(f"{self._address}: has no workers yet; waiting for one")
             try:
                 self._client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
             except TimeoutError:
                 raise ClusterError(f"{self._address}: no worker has come in {_SECONDS_FOR_WORKERS:g} seconds") from None
-        self._look()
+            self._look()
         if not self._workers:
             raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
 
@@ -210,6 +208,8 @@ class ClusterPool(Pool):
                 f"{self._address}: the scheduler is gone; what is finished is kept, and the same command goes on once "
                 "there is a scheduler again"
             )
+        if not self._is_connected:
+            return
         try:
             there = self._client.scheduler_info(n_workers=-1)["workers"]
         except Exception:  # whatever a connection that has just gone raises
@@ -277,32 +277,29 @@ class ClusterPool(Pool):
             return
         busy = Counter(each.machine for each in self._under_way.values())
         for machine, workers in self._machines().items():
-            room = max(0, self._slots * len(workers) - busy[machine])  # a worker of it may have gone
-            for run in itertools.islice(self._for_machine(machine), room):
+            while busy[machine] < self._slots * len(workers) and (run := self._next(machine)) is not None:
                 try:
-                    self._send(run, machine, workers)
+                    busy[machine] += self._send(run, machine, workers)
                 except Exception as fault:  # whatever is raised where the worker, or the scheduler, has just gone
                     if self._is_connected and not isinstance(fault, OSError):
                         raise
                     self._wait(run)
                     return
 
-    def _for_machine(self, machine: str) -> Iterator[_Run]:
-        """Yield waiting runs that a machine may make: of its own groups, then of new ones, which are its from then."""
-        while True:
-            open_to = [name for name in self._waiting if self._machine_of.get(name, machine) == machine]
-            runs = (
-                run
-                for name in sorted(open_to, key=lambda name: name not in self._machine_of)
-                for run in self._waiting[name]
-                if machine not in run.refused
-            )
-            if (run := next(runs, None)) is None:
-                return
-            self._leave(run)
-            if run.task.group and not run.refused:
-                self._machine_of[run.task.group] = machine
-            yield run
+    def _next(self, machine: str) -> _Run | None:
+        """Return the run that a machine is to make next: of its own groups, then of a new one, which is its from then.
+
+        It waits no longer.
+        """
+        open_to = [name for name in self._waiting if self._machine_of.get(name, machine) == machine]
+        for name in sorted(open_to, key=lambda name: name not in self._machine_of):
+            for run in self._waiting[name]:
+                if machine not in run.refused:
+                    self._leave(run)
+                    if name:
+                        self._machine_of[name] = machine
+                    return run
+        return None
 
     def _leave(self, run: _Run) -> None:
         name = "" if run.refused else run.task.group
@@ -310,14 +307,15 @@ class ClusterPool(Pool):
         if not self._waiting[name]:
             del self._waiting[name]
 
-    def _send(self, run: _Run, machine: str, workers: Sequence[str]) -> None:
+    def _send(self, run: _Run, machine: str, workers: Sequence[str]) -> bool:
+        """Hand a run to Dask; return whether it is under way, and not refused."""
         task, run.machine, run.workers, run.host = run.task, machine, tuple(workers), self._workers[workers[0]].host
         data = self._data_of(task)
         if machine not in data.lacking and (self._send_data or data.card.is_of_own_files):
             data.lacking[machine] = self._sent(data, task.home, machine, run.workers[0])
         if data.lacking.get(machine):
             self._refuse(run, Refused(RunStatus.UNAVAILABLE, data.lacking[machine]))
-            return
+            return False
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
         dataset = replace(task.run.dataset, options=data.options)
         plugins = {path: source.read(path).content for path in task.run.settings.plugins}
@@ -332,6 +330,7 @@ class ClusterPool(Pool):
             )  # fmt: skip
         self._under_way[key] = run
         run.future.add_done_callback(lambda done: self._inbox.put(("done", key, _result_of(done))))
+        return True
 
     def _hear(self, on_news: OnNews) -> None:
         """Take what has come from the cluster, if something comes within a moment."""
