@@ -1,6 +1,6 @@
 """Accept results folders as results/baseline, and write anew what is made of it.
 
-That is results/baseline/README.md, configs/seconds.csv and the pages results/site; scripts/document.py writes docs.
+That is results/baseline/README.md and configs/seconds.csv; scripts/document.py writes the pages of the papers.
 
     python scripts/accept.py results/mpu-table1 results/sbp-table2    # what full runs came to
     python scripts/accept.py results/ci/*-ci                          # what CI holds its own runs to
@@ -21,13 +21,12 @@ from mpu_bench.cli import reproduction
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import estimates
 from mpu_bench.files import csv_text, write_text
-from mpu_bench.report import overview, page
+from mpu_bench.report import overview
 from mpu_bench.resources import config_names
 from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import baseline
 
 BASELINE = Path(__file__).parents[1] / "results" / "baseline"
-SITE = BASELINE.with_name("site")
 SECONDS = Path(__file__).parents[1] / "configs" / estimates.FILE
 
 HEAD = """# What this project came to
@@ -103,7 +102,6 @@ def main() -> None:
         print(f"kept: {baseline.accept(folder, BASELINE)}")
     write_text(BASELINE / "README.md", readme(BASELINE))
     write_text(SECONDS, seconds(BASELINE))
-    print(f"written: {page.write(full(BASELINE), SITE)}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""Write the pages of docs/ that are made from the project itself: its solvers, cards, configs and kept results.
+"""Write the pages of docs/ that are made from the project itself: its solvers, cards, configs and baseline.
 
     python scripts/document.py
 
-`tests/test_documents.py` holds every page to what this writes.
+writes those that lie in git: the pages of the papers with their figures, and parts of README.md and docs/verdicts.md.
+`tests/test_documents.py` holds them to it. All others are made while the site is built, as MkDocs calls `on_files`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from documents import benchmarks, columns, commands, configs, datasets, papers, solvers, verdicts
 from mpu_bench.files import write_text
@@ -19,11 +21,26 @@ GENERATED = "\n<!-- Written by scripts/document.py: do not edit. -->\n"
 
 
 def pages() -> dict[str, str]:
-    """Return every generated page, by its path in docs/."""
+    """Return every page that is made while the site is built, by its path in docs/."""
     made: dict[str, str] = {}
-    for each in (benchmarks, columns, commands, configs, datasets, papers, solvers):
+    for each in (benchmarks, columns, commands, configs, datasets, solvers):
         made |= each.pages()
-    return {path: text.rstrip() + "\n" + GENERATED if path.endswith(".md") else text for path, text in made.items()}
+    return made
+
+
+def kept() -> dict[str, str]:
+    """Return every page and figure that is made and lies in git, by its path in docs/."""
+    made = {path: text.rstrip() + "\n" + GENERATED for path, text in papers.pages().items()}
+    return made | papers.figures()
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are made to those of docs/: MkDocs calls this."""
+    from mkdocs.structure.files import File  # of the extra docs
+
+    for path, text in pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
 
 
 def readme(text: str) -> str:
@@ -44,15 +61,13 @@ def _with_part(text: str, name: str, part: str) -> str:
 
 
 def main() -> None:
-    written = pages()
+    written = kept()
     write_text(README, readme(README.read_text("utf-8")))
     write_text(VERDICTS, verdicts_page(VERDICTS.read_text("utf-8")))
-    for folder in ("papers", "solvers"):
-        for path in (DOCS / folder).glob("*.md"):
-            if f"{folder}/{path.name}" not in written:
-                path.unlink()
+    for path in (DOCS / "papers").iterdir():
+        if f"papers/{path.name}" not in written:
+            path.unlink()
     for path, text in written.items():
-        (DOCS / path).parent.mkdir(parents=True, exist_ok=True)
         write_text(DOCS / path, text)
 
 

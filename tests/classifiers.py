@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mpu_bench
-from mpu_bench.estimators import MODULES
+from mpu_bench import estimators
 from mpu_bench.estimators.online import OnlineClassifier
 
-ALL = list(MODULES)
-ONLINE = [name for name, module in MODULES.items() if module == "online"]
+ALL = list(estimators.__all__)
+ONLINE = [name for name in ALL if issubclass(getattr(mpu_bench, name), OnlineClassifier)]
 
 #: further forms of the classes that learn row by row
 FORMS = [
@@ -33,6 +33,8 @@ def made(name: str, **parameters: Any) -> Any:
     given = {"random_state": 0} | parameters
     if name == "BudgetedPegasosClassifier":  # whose default is another with `fit` than with `partial_fit`
         given.setdefault("regularization", 1e-3)
+    if name == "FOGDClassifier":
+        given.setdefault("pairs", 50)
     if issubclass(kind, OnlineClassifier):  # whose default is of the first rows with `partial_fit`
         given.setdefault("gamma", "auto")
     if issubclass(kind, OnlineClassifier) and "budget" in kind().get_params() and "eta" not in kind().get_params():

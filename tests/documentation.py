@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -16,10 +18,24 @@ _COMMANDS = ("mpu-bench ", "make ", "python scripts/")
 
 
 @cache
+def document() -> ModuleType:
+    """Import scripts/document.py, which makes pages of docs/."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import document
+    finally:
+        sys.path.pop(0)
+    return document
+
+
+@cache
 def pages() -> dict[str, str]:
-    """Return the text of every page, by its path in the checkout."""
+    """Return the text of every page, by its path in the checkout, those that are made while the site is built, too."""
     paths = [README, *sorted(DOCS.rglob("*.md"))]
-    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    written = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    made = {f"docs/{path}": text for path, text in document().pages().items() if path.endswith(".md")}
+    assert not written.keys() & made.keys()
+    return written | made
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from xml.etree import ElementTree
 
-import pydantic
 import pytest
 import yaml
 
-from documentation import DOCS, README, ROOT, pages
+from documentation import DOCS, README, ROOT, document, pages
+
+RUN = "run python scripts/document.py"
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-@pytest.fixture(scope="module")
-def document() -> ModuleType:
-    """Import scripts/document.py, which writes pages of docs/."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "scripts"))
-        specification = importlib.util.spec_from_file_location("document", ROOT / "scripts" / "document.py")
-        assert specification is not None
-        assert specification.loader is not None
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.baseline
-def test_what_is_written_by_the_script_is_what_it_writes(document: ModuleType) -> None:
-    written = document.pages()
-    if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 12):  # which spell the same schema in other words
-        del written["config-schema.json"]
-    stale = [path for path, text in written.items() if (DOCS / path).read_text(encoding="utf-8") != text]
-    assert stale == [], "run python scripts/document.py"
+def test_what_is_written_by_the_script_is_what_it_writes() -> None:
+    script = document()
+    written = script.kept()
+    texts = {path: text for path, text in written.items() if path.endswith(".md")}
+    assert [path for path, text in texts.items() if text != (DOCS / path).read_text("utf-8")] == [], RUN
+    assert {path.name for path in (DOCS / "papers").iterdir()} == {Path(path).name for path in written}, RUN
     readme = README.read_text(encoding="utf-8")
-    assert readme == document.readme(readme), "run python scripts/document.py"
-    verdicts = document.VERDICTS.read_text(encoding="utf-8")
-    assert verdicts == document.verdicts_page(verdicts), "run python scripts/document.py"
-    marked = {page.removeprefix("docs/") for page, text in pages().items() if text.endswith(document.GENERATED)}
-    assert marked == {path for path in written if path.endswith(".md")}
+    assert readme == script.readme(readme), RUN
+    verdicts = script.VERDICTS.read_text(encoding="utf-8")
+    assert verdicts == script.verdicts_page(verdicts), RUN
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "papers").glob("*.svg")), ids=lambda path: path.stem)
+def test_figures_in_git_are_small_and_whole(path: Path) -> None:
+    assert path.stat().st_size <= 40_000
+    assert "".join(ElementTree.parse(path).getroot().itertext()).strip(), "words stay words"
+    for reference in re.findall(r'(?:href="#|url\(#)([^")]+)', path.read_text("utf-8")):
+        assert f'id="{reference}"' in path.read_text("utf-8")
 
 
 def test_the_readme_is_short() -> None:
@@ -56,11 +50,19 @@ def test_links_lead_somewhere(page: str) -> None:
         name, _, anchor = target.partition("#")
         if name.startswith("https://"):
             continue
-        path = (ROOT / page).parent / name if name else ROOT / page
-        assert path.exists(), f"{page}: {target}"
+        path = os.path.normpath((Path(page).parent / name).as_posix() if name else page)
+        assert (ROOT / path).exists() or path in pages(), f"{page}: {target}"
         if anchor:
-            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            headings = re.findall(r"^#+ (.*)$", pages()[path], re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", each).lower().replace(" ", "-") for each in headings}, target
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", *(f"docs/papers/{path.name}" for path in (DOCS / "papers").glob("*.md"))]
+)
+def test_what_is_read_on_a_forge_links_to_what_lies_in_git(page: str) -> None:
+    for name in (target.partition("#")[0] for target in _LINK.findall(pages()[page])):
+        assert name.startswith("https://") or ((ROOT / page).parent / name).exists(), name
 
 
 def test_the_site_has_every_page() -> None:

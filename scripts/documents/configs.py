@@ -9,7 +9,7 @@ from typing import Any
 
 from documents.markdown import table
 from mpu_bench.config import rules, schema
-from mpu_bench.config.json_schema import MEANINGS, json_schema
+from mpu_bench.config.json_schema import json_schema
 from mpu_bench.document import Strict
 from mpu_bench.kernels import KERNELS
 
@@ -75,9 +75,10 @@ def _page(whole: Mapping[str, Any]) -> Iterator[str]:
             f"`{key}`{' (required)' if key in required else ''}",
             _type_of(key, whole["properties"][key]),
             _default(whole["properties"][key]),
-            meaning,
+            whole["properties"][key]["description"],
         )
-        for key, meaning in MEANINGS.items()
+        for key in (*schema.File.__annotations__, *rules.Judging.__annotations__)
+        if key in whole["properties"]
     ]
     yield HEAD
     yield "Either `dataset` or `datasets` must be given. Lists within `solvers`, `kernel` and `budget` are swept.\n"

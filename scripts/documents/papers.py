@@ -1,4 +1,4 @@
-"""docs/papers/*.md: what each paper says, what came out of it here, and how to run what has not been run.
+"""docs/papers: what each paper says, what came out of it here, with figures, and how to run what has not been run.
 
 What is written by hand stands in papers.yaml; numbers and verdicts are those of results/baseline, judged by today's
 rules.
@@ -18,6 +18,7 @@ import yaml
 import accept
 from documents.datasets import download
 from documents.markdown import code, table, words_table
+from documents.pictures import picture
 from mpu_bench import published, resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_without_plugins
@@ -41,9 +42,8 @@ Verdicts of the full runs in `results/baseline` on the values, ratios and claims
 """
 SEE_ALSO = """
 Each page says what is reproduced, what is not reproduced or contradicted and what is known of why, how print is read
-here, and what has not been run, with the command that runs it. Every table of a paper, with the measured values in it,
-and every figure are on the pages `results/site/index.html` of a checkout. `mpu-bench report results/baseline/*/` writes
-them, too.
+here, and what has not been run, with the command that runs it. `make site` builds pages that have every table of a
+paper, with the measured values in it, and every figure.
 """
 
 
@@ -74,8 +74,21 @@ def _tables() -> list[PaperTable]:
     return overview.by_table(map(overview.of_folder, _folders()))
 
 
-def _written() -> dict[str, dict[str, str]]:
-    written: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "papers.yaml").read_text("utf-8"))
+def figures() -> dict[str, str]:
+    """Return the main figures of the papers as SVG, by their paths."""
+    return {
+        f"papers/{_file_of_figure(each)}": picture(accept.BASELINE / each["config"], each["figure"])
+        for written in _written().values()
+        for each in written["figures"]
+    }
+
+
+def _file_of_figure(figure: dict[str, str]) -> str:
+    return f"{figure['config']}-{figure['figure']}.svg"
+
+
+def _written() -> dict[str, dict[str, Any]]:
+    written: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "papers.yaml").read_text("utf-8"))
     return written
 
 
@@ -98,14 +111,15 @@ def _index(tables: Sequence[PaperTable]) -> str:
     return "\n".join([INDEX, overview_table(), overview.besides(tables), SEE_ALSO])
 
 
-def _page(paper: str, written: dict[str, str], tables: Sequence[PaperTable]) -> str:
+def _page(paper: str, written: dict[str, Any], tables: Sequence[PaperTable]) -> str:
     cells = [cell for each in tables for cell in each.cells if cell.kind in COUNTED]
     found = {name: each for name, each in experiments().items() if each.paper == paper}
     return "\n".join([
         f"# {paper}: {written['title']}\n\n{written['about']}\n",
         code(published.citation(paper), "bibtex"),
-        f"Its solvers: {', '.join(f'[{name}](../solvers/{file_of(name)})' for name in written['solvers'].split())}.\n",
+        _solvers(written["solvers"].split()),
         *_reproduced(tables, found),
+        *_drawn(written),
         *_not_reproduced(cells),
         *_contradicted(paper, cells),
         *_open(cells),
@@ -113,11 +127,6 @@ def _page(paper: str, written: dict[str, str], tables: Sequence[PaperTable]) -> 
         *_not_run(paper, found),
         *_commands(paper, found),
     ])  # fmt: skip
-
-
-def file_of(solver: str) -> str:
-    """Return the name of a solver's page."""
-    return f"{solver.replace('++', '-plus-plus')}.md"
 
 
 def _reproduced(tables: Sequence[PaperTable], found: dict[str, Experiment]) -> Iterator[str]:
@@ -135,6 +144,16 @@ def _reproduced(tables: Sequence[PaperTable], found: dict[str, Experiment]) -> I
         ("table", *(verdict.word for verdict in shown)),
         [(row["table"], *(row[name] or "" for name in shown)) for row in counted],
     )
+
+
+def _solvers(names: Sequence[str]) -> str:
+    return f"Its solvers: {', '.join(f'`{name}`' for name in names)} (`mpu-bench list solvers NAME` describes one).\n"
+
+
+def _drawn(written: dict[str, Any]) -> Iterator[str]:
+    for figure in written["figures"]:
+        yield f"![{figure['shows']}]({_file_of_figure(figure)})\n"
+        yield f"{figure['shows']}: `mpu-bench plot results/baseline/{figure['config']} --figure {figure['figure']}`.\n"
 
 
 def _share(about: dict[str, Any] | None) -> str:
@@ -200,7 +219,7 @@ def _open(cells: Sequence[Cell]) -> Iterator[str]:
         yield "\n".join(found) + "\n"
 
 
-def _read(written: dict[str, str], found: dict[str, Experiment]) -> Iterator[str]:
+def _read(written: dict[str, Any], found: dict[str, Experiment]) -> Iterator[str]:
     yield f"## How print is read here\n\n{written.get('readings', '')}\n\nThe heads of the configs say the rest:\n"
     for name in found:
         text = (resources.bundled("configs") / f"{name}.yaml").read_text("utf-8")

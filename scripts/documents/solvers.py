@@ -16,7 +16,7 @@ import yaml
 
 import mpu_bench
 from documents.markdown import code, of_docstring, table
-from documents.papers import experiments, file_of
+from documents.papers import experiments
 from mpu_bench import estimators, published, solvers
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.core.solver import KINDS_OF_KERNELS, Solver
@@ -57,6 +57,11 @@ def pages() -> dict[str, str]:
 def family(name: str) -> str:
     """Return the folder that a solver's file is in."""
     return solvers.SOLVERS[name].removeprefix("mpu_bench.solvers.").partition(":")[0].partition(".")[0]
+
+
+def file_of(solver: str) -> str:
+    """Return the name of a solver's page."""
+    return f"{solver.replace('++', '-plus-plus')}.md"
 
 
 def _index(written: dict[str, dict[str, str]]) -> str:
@@ -153,7 +158,7 @@ def _facts(name: str, solver: type[Solver]) -> str:
 
 
 def _classifiers(name: str) -> list[str]:
-    return [each for each in estimators.MODULES if name in getattr(mpu_bench, each).solvers]
+    return [each for each in estimators.__all__ if name in getattr(mpu_bench, each).solvers]
 
 
 def _parameters(solver: type[Solver]) -> Iterator[str]:

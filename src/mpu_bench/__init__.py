@@ -19,7 +19,9 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # what ``from mpu_bench import *`` brings
-        return sorted(set(__dir__()) - set(globals()))
+        from mpu_bench import estimators
+
+        return sorted({*_MODULES, *estimators.__all__})
     module = "estimators" if name.endswith("Classifier") else _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
@@ -29,4 +31,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from mpu_bench import estimators
 
-    return [*globals(), *_MODULES, *estimators.__all__]
+    return [*globals(), *_MODULES, *estimators.MODULES]

@@ -1,9 +1,9 @@
 """The online solvers as classifiers of river, which learn from one mapping of features after the other.
 
 They need the package river: ``pip install '.[river]'``. A feature's name becomes a column: the first one that comes is
-the first, as long as there is room for ``n_features`` of them (later ones are ignored, with one warning), or, with
-``hashing``, the one that its hash names. A number is the value of its column; a word makes a feature of its own,
-``name=word``, which is 1.
+the first, as long as there is room for ``n_features`` of them (later ones are ignored, with one warning), and names
+that come together are sorted; or, with ``hashing``, the one that its hash names. A number is the value of its column; a
+word makes a feature of its own, ``name=word``, which is 1.
 
 Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not grow with the number of examples, but for
 `Perceptron` and for `BudgetedPegasos` without a budget, which keep what they err on.
@@ -14,13 +14,15 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import dataclass, field, fields, make_dataclass
+from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench import estimators
 from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.models import Model
 from mpu_bench.core.rows import Dense
@@ -52,8 +54,6 @@ class OnlineClassifier(KnowsOldNames, base.Classifier):
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
-    precision : {"single", "double"}
-        Of kernel values.
     seed : int, optional
     """
 
@@ -146,115 +146,78 @@ class OnlineClassifier(KnowsOldNames, base.Classifier):
         raise ValueError(f"the label {y!r} is none of classes: {list(self.classes)}; name all that will come")
 
     def _row(self, x: Mapping[Any, Any], new_names: bool) -> NDArray[np.float64]:
-        row = np.zeros((1, self.n_features))
+        row, entries = np.zeros((1, self.n_features)), {}
         for name, value in x.items():
-            word = isinstance(value, str)
-            key = f"{name}={value}" if word else str(name)
-            number = 1.0 if word else _number(name, value)
-            column, sign = self._column(key, new_names)
+            is_word = isinstance(value, str)
+            entries[f"{name}={value}" if is_word else str(name)] = 1.0 if is_word else _number(name, value)
+        if new_names and not self.hashing:
+            for key in sorted(entries.keys() - self._columns.keys()):  # in whatever order an example names them
+                self._give_column(key)
+        for key, number in entries.items():
+            column, sign = self._column(key)
             if column is not None:
                 row[0, column] += sign * number
         return row
 
-    def _column(self, key: str, new_names: bool) -> tuple[int | None, float]:
+    def _column(self, key: str) -> tuple[int | None, float]:
         if self.hashing:
             code = zlib.crc32(key.encode())
             return (code >> 1) % self.n_features, 1.0 if code & 1 else -1.0
-        if new_names and key not in self._columns:
-            if len(self._columns) < self.n_features:
-                self._columns[key] = len(self._columns)
-            elif not self._is_full:
-                self._is_full = True
-                warnings.warn(
-                    f"the feature {key!r} and all new ones are ignored, for the {self.n_features} columns are taken; "
-                    "give n_features, or hashing=True",
-                    stacklevel=2,
-                )
         return self._columns.get(key), 1.0
 
-
-@dataclass(eq=False, repr=False)
-class Perceptron(OnlineClassifier):
-    """The kernel Perceptron, which keeps every example that it errs on; `OnlineClassifier` has the parameters."""
-
-    learner: ClassVar = online.PerceptronClassifier
-
-    _: KW_ONLY
-    precision: str = "single"
-
-
-@dataclass(eq=False, repr=False)
-class Forgetron(OnlineClassifier):
-    """The Forgetron (forgetron-2005): a Perceptron on a budget, with a bound on its mistakes.
-
-    Parameters
-    ----------
-    budget : int
-        The budget; with more than two classes that of each class.
-    """
-
-    learner: ClassVar = online.ForgetronClassifier
-
-    budget: int = 100
-    _: KW_ONLY
-    precision: str = "single"
+    def _give_column(self, key: str) -> None:
+        if len(self._columns) < self.n_features:
+            self._columns[key] = len(self._columns)
+        elif not self._is_full:
+            self._is_full = True
+            warnings.warn(
+                f"the feature {key!r} and all new ones are ignored, for the {self.n_features} columns are taken; "
+                "give n_features, or hashing=True",
+                stacklevel=2,
+            )
 
 
-@dataclass(eq=False, repr=False)
-class BudgetPerceptron(OnlineClassifier):
-    """A Perceptron on a budget, of which a vector leaves for a new one.
+def classifier(learner: type[online.OnlineClassifier]) -> type[OnlineClassifier]:
+    """Return a classifier of river that learns as one of scikit-learn's does, with the parameters that are its own.
 
     Parameters
     ----------
-    budget : int
-        The budget; with more than two classes that of each class.
-    removal : {"cks", "oldest", "random"}
-        Who leaves, as of `mpu_bench.BudgetPerceptronClassifier`.
+    learner : subclass of OnlineClassifier
+        Of `mpu_bench`, or what `mpu_bench.solver.classifier` makes of an online solver.
     """
-
-    learner: ClassVar = online.BudgetPerceptronClassifier
-
-    budget: int = 100
-    _: KW_ONLY
-    removal: str = "cks"
-    precision: str = "single"
-
-
-@dataclass(eq=False, repr=False)
-class Projectron(OnlineClassifier):
-    """Projectron++ (orabona-2009).
-
-    Parameters
-    ----------
-    eta : float
-        The largest squared distance from the span of the vectors at which an example is projected on it.
-    """
-
-    learner: ClassVar = online.ProjectronClassifier
-
-    eta: float = 0.1
+    not_here = {*learner.of_all_rows, *(each.name for each in fields(online.OnlineClassifier))}
+    declared: list[Any] = [
+        (each.name, each.type, field(default=each.default, kw_only=each.kw_only))
+        for each in fields(learner)
+        if each.name not in not_here
+    ]
+    namespace = {"learner": learner, "__doc__": learner.__doc__, "__module__": __name__}
+    name = learner.__name__.removesuffix("Classifier")
+    return make_dataclass(name, declared, bases=(OnlineClassifier,), namespace=namespace, eq=False, repr=False)
 
 
-@dataclass(eq=False, repr=False)
-class BudgetedPegasos(OnlineClassifier):
-    """Multi-class Pegasos on a budget (bpegasos-2010).
+Perceptron = classifier(online.PerceptronClassifier)
+Forgetron = classifier(online.ForgetronClassifier)
+BudgetPerceptron = classifier(online.BudgetPerceptronClassifier)
+Projectron = classifier(online.ProjectronClassifier)
+BudgetedPegasos = classifier(online.BudgetedPegasosClassifier)
 
-    Parameters
-    ----------
-    budget : int or None
-        The budget; None keeps every vector.
-    maintenance, regularization, average
-        As of `mpu_bench.BudgetedPegasosClassifier`.
-    """
 
-    learner: ClassVar = online.BudgetedPegasosClassifier
+@cache
+def _made() -> dict[str, type[OnlineClassifier]]:
+    """Return the classifiers of the online solvers that none of `mpu_bench.estimators` was written for."""
+    found = [each for each in estimators.made().values() if issubclass(each, online.OnlineClassifier)]
+    return {each.__name__: each for each in map(classifier, found)}
 
-    budget: int | None = 100
-    _: KW_ONLY
-    maintenance: str = "merging"
-    regularization: float | None = None
-    average: bool = False
-    precision: str = "single"
+
+def __getattr__(name: str) -> Any:
+    if name in _made():
+        return _made()[name]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_made()]
 
 
 def _number(name: Any, value: Any) -> float:

@@ -168,7 +168,10 @@ def test_weights_of_classes_are_swept_like_numbers(read) -> None:
 @pytest.mark.parametrize(
     ("solver", "message"),
     [
-        ("mpu: {class_weight: balanced}", "mpu.class_weight: solver 'mpu' has no place for weights of classes; dcd,"),
+        (
+            "sbp: {nu: 1, class_weight: balanced}",
+            "sbp.class_weight: solver 'sbp' has no place for weights of classes; mpu, dcd, svmperf,",
+        ),
         (
             "dcd: {class_weight: {1: 2}}",
             "there is no class of 'checkerboard' (class_weight) '1'; choose from black, white",

@@ -20,17 +20,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import mpu_bench
 from classifiers import ALL, FORMS, blobs, made
 from mpu_bench import estimators, solvers
+from mpu_bench.core.models import FourierModel
 from mpu_bench.estimators.mixins import KernelClassifier, WeightedClassifier
 
-#: what runs are judged by, peers, and those of whom `mpu_bench.solver.classifier` makes a class
+#: what runs are judged by, and peers
 _NO_CLASS = {
-    "bpa-s",
-    "fogd",
     "optimum",
     "kernel-optimum",
     "liblinear",
@@ -54,6 +54,10 @@ _EXACTLY = {
     "SMOClassifier": {"tol": 1e-10, "gamma": 0.2, "multi_class": "ovr"},
     "SDCAClassifier": {"max_iter": 3000, "gamma": 0.2},
     "RandomFourierClassifier": {"tol": 1e-10, "gamma": 0.2, "pairs": 20},
+    "MPUClassifier": {"tol": 1e-10, "accuracy": 1e-11},
+    "SVMPerfClassifier": {"tol": 1e-9},
+    "CoreVectorClassifier": {"tol": 1e-9, "sampling": "all", "gamma": 0.2, "multi_class": "ovr"},
+    "FrankWolfeClassifier": {"tol": 1e-9, "sampling": "all", "gamma": 0.2, "multi_class": "ovr"},
 }
 
 
@@ -108,7 +112,7 @@ def test_scores_are_those_of_the_attributes(name: str) -> None:
         gamma = model.model_.kernel.gamma
         expected = np.exp(-gamma * distances) @ model.dual_coef_[0] + model.intercept_[0]
     else:
-        assert name == "RandomFourierClassifier"
+        assert isinstance(model.model_, FourierModel)
         return
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-5, atol=1e-5)
 
@@ -199,21 +203,27 @@ def _refusal(model: Any, X: Any, y: Any) -> str:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_weight_is_as_so_many_rows(name: str, classes: int) -> None:
-    if name not in _EXACTLY:
-        pytest.skip("has no place for weights, or takes steps at random")
+@pytest.mark.parametrize(
+    ("name", "further"),
+    [*((name, {}) for name in _EXACTLY), ("MPUClassifier", {"kernel": "rbf", "gamma": 0.2, "multi_class": "ovo"})],
+    ids=str,
+)
+def test_a_weight_is_as_so_many_rows(name: str, further: dict[str, Any], classes: int) -> None:
     X, y = blobs(classes, n=60)
-    weights = np.random.default_rng(1).integers(0, 4, len(X))
-    repeated = made(name, **_EXACTLY[name]).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weights, exactly = np.random.default_rng(1).integers(0, 4, len(X)), _EXACTLY[name] | further
+    repeated = made(name, **exactly).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     of_classes = {label: label + 1.0 for label in range(classes)}
     for rows in (X, scipy.sparse.csr_array(X)):
-        weighted = made(name, **_EXACTLY[name]).fit(rows, y, sample_weight=weights)
+        weighted = made(name, **exactly).fit(rows, y, sample_weight=weights)
         np.testing.assert_allclose(
             weighted.decision_function(rows), repeated.decision_function(X), rtol=1e-4, atol=1e-4
         )
-    by_class = made(name, **_EXACTLY[name], class_weight=of_classes).fit(X, y)
-    by_row = made(name, **_EXACTLY[name]).fit(X, y, sample_weight=y + 1.0)
+    by_class = made(name, **exactly, class_weight=of_classes).fit(X, y)
+    by_row = made(name, **exactly).fit(X, y, sample_weight=y + 1.0)
     np.testing.assert_array_equal(by_class.decision_function(X), by_row.decision_function(X))
+    balanced = made(name, **exactly, class_weight="balanced").fit(X, y)
+    by_row = made(name, **exactly).fit(X, y, sample_weight=compute_sample_weight("balanced", y))
+    np.testing.assert_array_equal(balanced.decision_function(X), by_row.decision_function(X))
     if classes == 2:
         assert by_row.dual_gap_ < 1e-6
     with pytest.raises(ValueError, match="rows of one class only have a weight above 0"):

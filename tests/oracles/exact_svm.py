@@ -1,7 +1,7 @@
 """Soft-margin SVMs of a few dozen examples, solved to many digits and in 80 bits; an optimum comes as an interval.
 
     L1      J(w, b) = 1/2 ||w||^2 + sum_i C_i max(0, 1 - y_i f(x_i)),             f(x) = w.Phi(x) + b
-    L2      F(w, b) = ||w||^2 + b^2 + C sum_i max(0, 1 - y_i f(x_i))^2
+    L2      F(w, b) = ||w||^2 + b^2 + sum_i C_i max(0, 1 - y_i f(x_i))^2
 
 Every model bounds an optimum from above, and every dual vector that is feasible from below: what is wrong with the
 solver can make the interval wide, never false. Where `numpy.longdouble` is no more than double it is wider.
@@ -77,11 +77,11 @@ def l1(products, signs, C, bias):
 
 
 def l2(products, signs, C):
-    """Return the interval of the optimum of F; ``products`` are those without the constant for b."""
-    signs = np.asarray(signs, LONG)
+    """Return the interval of the optimum of F; ``products`` lack the constant for b; C is an array (n,)."""
+    signs, C = np.asarray(signs, LONG), np.asarray(C, LONG)
     patterns = np.outer(signs, signs) * (products + 1)
-    best = [LONG(0), C * LONG(len(signs))]  # w = 0
-    ridged = patterns + np.eye(len(signs), dtype=LONG) / LONG(C)
+    best = [LONG(0), C.sum()]  # w = 0
+    ridged = patterns + np.diag(1 / C)
     unit = 1 / np.diag(ridged).mean()
 
     def look(shares):
@@ -89,7 +89,7 @@ def l2(products, signs, C):
         responses = patterns @ alphas
         wrong = _ROUNDING * (np.abs(patterns) @ alphas + 1)
         square = alphas @ responses + alphas @ wrong
-        full = square + alphas @ alphas / LONG(C)
+        full = square + alphas @ (alphas / C)
         best[0] = max(best[0], alphas.sum() ** 2 / full)  # of the best multiple
         best[1] = min(best[1], least_over_multiples(square, responses - wrong, C)[0])
         return best[1] / best[0] - 1 if best[0] > 0 else LONG(np.inf)
@@ -99,17 +99,17 @@ def l2(products, signs, C):
 
 
 def least_over_multiples(square, margins, C):
-    """Return the least v^2 square + C sum_i max(0, 1 - v m_i)^2 over v >= 0, and its v."""
+    """Return the least v^2 square + sum_i C_i max(0, 1 - v m_i)^2 over v >= 0, and its v."""
 
     def value(v):
-        return v * v * square + C * np.square(np.maximum(0, 1 - v * margins)).sum()
+        return v * v * square + C @ np.square(np.maximum(0, 1 - v * margins))
 
     ends = np.sort(np.append(1 / margins[margins > 0], LONG(0)))  # between which it is a parabola
     best = (value(LONG(0)), LONG(0))
     for first, last in zip(ends, np.append(ends[1:], LONG(np.inf)), strict=True):
-        lossy = margins[1 - (first if last == np.inf else (first + last) / 2) * margins > 0]
-        curvature = square + C * lossy @ lossy
-        v = min(max(C * lossy.sum() / curvature, first), last) if curvature > 0 else first
+        lossy = C * (1 - (first if last == np.inf else (first + last) / 2) * margins > 0) * margins
+        curvature = square + lossy @ margins
+        v = min(max(lossy.sum() / curvature, first), last) if curvature > 0 else first
         best = min(best, (value(v), v))
     return best
 

@@ -10,21 +10,24 @@ from oracles import quadratic_programs, toys
 def present(patterns, order, I_max, b, delta_b):
     """Start at zero and present patterns in the order given, each again while it is learned.
 
-    Return the weights, the multiplicities and the number of single updates.
+    ``I_max`` is a number or an array (n,); an update is by less than one where no more is left to a bound. Return the
+    weights, the multiplicities and the number of single updates.
     """
-    weights, multiplicities, updates = np.zeros(patterns.shape[1]), np.zeros(len(patterns)), 0
-    multiplicities[~patterns.any(axis=1)] = I_max
+    weights, updates, most = np.zeros(patterns.shape[1]), 0, np.broadcast_to(I_max, len(patterns))
+    multiplicities = np.where(patterns.any(axis=1), 0.0, most)
     for i in order:
         z = patterns[i]
         if weights @ z >= b + delta_b:
             while weights @ z >= b + delta_b and multiplicities[i] > 0:
-                weights -= z
-                multiplicities[i] -= 1
+                part = min(1.0, multiplicities[i])
+                weights -= part * z
+                multiplicities[i] -= part
                 updates += 1
             continue
-        while weights @ z <= b and multiplicities[i] < I_max:
-            weights += z
-            multiplicities[i] += 1
+        while weights @ z <= b and multiplicities[i] < most[i]:
+            part = min(1.0, most[i] - multiplicities[i])
+            weights += part * z
+            multiplicities[i] += part
             updates += 1
     return weights, multiplicities, updates
 

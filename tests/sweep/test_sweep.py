@@ -46,7 +46,7 @@ def test_reference_agrees_with_other_methods(C: float) -> None:
     known = quadratic_programs.soft_margin(np.outer(signs, signs) * products.astype(float), C)[1]
     assert lower <= upper <= lower * (1 + 1e-9)
     assert known == pytest.approx(lower, rel=1e-9)
-    lower, upper = exact_svm.l2(products, signs, C)
+    lower, upper = exact_svm.l2(products, signs, np.full(len(X), C))
     assert lower <= upper <= lower * (1 + 1e-9)
     assert 1 / meb.least_square(meb.products(kernel, X, signs, C))[1] == pytest.approx(lower, rel=1e-9)
     with_bias = exact_svm.l1(products, signs, np.full(len(X), C), bias=True)

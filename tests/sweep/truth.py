@@ -71,7 +71,7 @@ def of(classifier: Any, problem: SmallProblem) -> Worth | None:
         if loss == "l1":
             objective = square / 2 + exact_svm.hinge(1, favoured, kept)
         else:
-            objective = exact_svm.least_over_multiples(square + b * b, favoured, kept[0])[0]
+            objective = exact_svm.least_over_multiples(square + b * b, favoured, kept)[0]
         key = (problem.seed, len(problem.y), X.shape[1], features, kernel, loss, bias, k, len(pairs), pairs[0])
         optimum = _optimum(_Key(key, X[chosen], kernel, signs, kept))
         parts.append((float(objective), optimum, float(kept.sum())))
@@ -98,7 +98,7 @@ def _optimum(key: _Key) -> Interval:
     products = exact_svm.gram(key.kernel, key.X, key.X)
     if loss == "l1":
         return exact_svm.l1(products, key.signs, key.C, bias)
-    return exact_svm.l2(products, key.signs, key.C[0])
+    return exact_svm.l2(products, key.signs, key.C)
 
 
 def _rows(classifier: Any, problem: SmallProblem) -> NDArray[np.longdouble]:

@@ -100,7 +100,10 @@ def test_a_run_that_is_still_to_come_says_so():
 
 
 def test_seconds_are_judged_as_ratios_and_only_undisturbed_ones():
-    rows = [row("adult", "mpu", comparable_seconds=0.06), row("adult", "dcd", comparable_seconds=0.04)]
+    rows = [
+        row("adult", "mpu", count=5, comparable_seconds=0.06),
+        row("adult", "dcd", count=5, comparable_seconds=0.04),
+    ]
     cell = judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"]
     assert (cell.kind, cell.verdict) == (RATIO, Verdict.REPRODUCED)
     assert (cell.published, cell.measured) == (pytest.approx(4 / 3), pytest.approx(1.5))
@@ -117,7 +120,7 @@ def test_seconds_of_two_machines_make_no_ratio():
     def made_on(*machines):
         runs = [{"split": None, "seed": seed, "made_on": each, "comparable_seconds": 1.0}
                 for seed, each in enumerate(machines)]  # fmt: skip
-        return {"runs": runs}
+        return {"runs": [*runs, *runs]}
 
     def cell(mpu, dcd):
         rows = [row("adult", "mpu", comparable_seconds=0.06, objective=11434.4) | mpu,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.judge import Sample, floor_of, half_unit, judge_ratio, judge_value, printed_ratio
+from mpu_bench.verdict.judge import Sample, Seconds, floor_of, half_unit, judge_ratio, judge_value, printed_ratio
 from mpu_bench.verdict.rules import Tolerance, rules
 from mpu_bench.verdict.verdict import Verdict
 
@@ -122,7 +122,32 @@ def test_a_ratio_is_an_interval_of_the_printed_digits() -> None:
      (0.21, Verdict.WITHIN_5X), (9.1, Verdict.NOT_REPRODUCED), (0.1, Verdict.NOT_REPRODUCED)],
 )  # fmt: skip
 def test_a_ratio_of_seconds_is_judged_on_both_sides(measured: float, verdict: str) -> None:
-    assert judge_ratio((1.0, 1.8), measured).verdict == verdict
+    assert judge_ratio((1.0, 1.8), Seconds(Sample(measured, 0.0, 3), Sample(1.0, 0.0, 5))).verdict == verdict
+
+
+def test_a_ratio_rests_on_three_runs_of_each_side() -> None:
+    two = judge_ratio((1.0, 1.8), Seconds(Sample(1.5, 0.1, 5), Sample(1.0, 0.1, 2)))
+    assert (two.verdict, two.remark) == (Verdict.INCONCLUSIVE, "2 of 3 runs whose seconds count")
+
+
+@pytest.mark.parametrize("scatter", [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)])
+def test_a_ratio_that_scatters_is_not_refuted_by_chance(scatter: tuple[float, float]) -> None:
+    """Whether by our runs or by printed deviations."""
+    ours, printed = scatter
+    off = judge_ratio((1.0, 1.8), Seconds(Sample(12.0, 12.0 * ours, 5), Sample(1.0, 0.0, 5)), printed)
+    assert off.verdict == (Verdict.INCONCLUSIVE if max(scatter) else Verdict.NOT_REPRODUCED)
+
+
+def test_one_digit_on_both_sides_says_nothing_of_a_ratio() -> None:
+    five = Seconds(Sample(2.0, 0.1, 5), Sample(1.0, 0.1, 5))
+    assert judge_ratio(printed_ratio("0.1", "0.1"), five).verdict == Verdict.NOT_INFORMATIVE
+    assert judge_ratio(printed_ratio("0.4", "0.3"), five).verdict == Verdict.REPRODUCED
+
+
+def test_what_a_tolerance_leaves_of_zero_says_nothing() -> None:
+    nu = Tolerance(relative=0.005, zero=1e-6)
+    assert judge_value(Sample(6.42e-11), Sample(1.2e-8), 0.0, nu, deterministic=True).verdict == Verdict.NOT_INFORMATIVE
+    assert judge_value(Sample(5.8e-4), Sample(1.4e-3), 0.0, nu, deterministic=True).verdict == Verdict.NOT_REPRODUCED
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,11 @@ def test_only_what_goes_beyond_noise_contradicts(difference: Difference | None, 
     assert verdict_at(difference) == expected
 
 
+@pytest.mark.parametrize(("mean", "expected"), [(-1.0, None), (-1.1, Verdict.CONTRADICTED), (0.1, Verdict.SUPPORTED)])
+def test_within_the_floor_nothing_contradicts(mean: float, expected: Verdict | None) -> None:
+    assert verdict_at(Difference(mean, 0.0), 1.0) == expected
+
+
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=20))
 def test_what_contradicts_one_order_supports_the_other(values: list[float]) -> None:
     zero = by_seed(*[0.0] * len(values))

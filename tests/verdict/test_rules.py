@@ -39,7 +39,7 @@ def test_every_printed_number_has_a_rule(table: str) -> None:
     [
         ("  sbp-table2: {}", "  sbp-table3: {}", "there is no table 'sbp-table3'; did you mean"),
         ("  sbp-table2: {}", "", "'sbp-table2' is missing"),
-        ("cap_points: 1", "cap_point: 1", "line 22: values.accuracy_percent.cap_point: unknown key; did you mean"),
+        ("cap_points: 1", "cap_point: 1", "line 24: values.accuracy_percent.cap_point: unknown key; did you mean"),
         ("significance: 0.01", "significance: 2", "significance"),
     ],
 )

@@ -350,3 +350,93 @@ def test_one_time_beside_several_is_judged_only_if_all_are_of_its_machine(elsewh
     statement = TypeAdapter(Statement).validate_python(ORDER | {"of": {"solver": "fw"}, "each": {"dataset": "a"}})
     (point,) = points_of(statement, Evidence(records(made)))
     assert point.verdict == (Verdict.NOT_COMPARABLE if elsewhere else Verdict.SUPPORTED)
+
+
+#: a kind of statement -> a curve, or runs, that plainly satisfy it, and such that plainly do not
+ERRS = {"quantity": "test_error", "of": {"solver": "sbp"}, "than": {"solver": "smo"}, "each": {"dataset": "a"}}
+LOW, HIGH = {1: 0.10, 5: 0.08, 10: 0.08}, {1: 0.30, 5: 0.25, 10: 0.25}
+ABOUT = {1: 0.105, 5: 0.078, 10: 0.082}
+CRITICAL = {"kind": "critical", "quantity": "test_error", "of": {"solver": "sbp"}, "each": {"dataset": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("statement", "satisfies", "does_not"),
+    [
+        (ERRS | {"kind": "below"}, [LOW, HIGH], [HIGH, LOW]),
+        (ERRS | {"kind": "above"}, [HIGH, LOW], [LOW, HIGH]),
+        (ERRS | {"kind": "near"}, [LOW, ABOUT], [LOW, HIGH]),
+        (CRITICAL, [{1: 0.5, 2: 0.45, 3: 0.11, 10: 0.1}], [{1: 0.5, 2: 0.3, 4: 0.15, 8: 0.12, 10: 0.1}]),
+    ],
+    ids=lambda value: value.get("kind") if isinstance(value, dict) else None,
+)
+def test_each_statement_of_curves_is_met_by_what_plainly_meets_it_and_by_nothing_else(statement, satisfies, does_not):
+    def verdict(curves):
+        solvers = ("sbp", "smo")[: len(curves)]
+        rows = [run(solver=solver, seed=seed) for solver in solvers for seed in range(10)]
+        return judged(statement, rows, [point for solver, each in zip(solvers, curves, strict=True)
+                                        for point in curve(each, solver)])[0]  # fmt: skip
+
+    assert verdict(satisfies) == Verdict.SUPPORTED
+    assert verdict(does_not) == Verdict.CONTRADICTED
+
+
+@pytest.mark.parametrize("kind", ["below", "lower"])
+def test_a_few_test_rows_refute_no_order(kind):
+    """0.6 v 0.565% errors are 4 rows of 10,000: within a tenth of an error, however little the seeds scatter."""
+    rows = [run(solver=solver, seed=seed, test_error=error + 1e-7 * seed)
+            for solver, error in (("sbp", 0.00607), ("smo", 0.00565)) for seed in range(3)]  # fmt: skip
+    curves = curve({1: 0.00607, 10: 0.00607}, std=1e-5) + curve({1: 0.00565, 10: 0.00565}, "smo", std=1e-5)
+    assert judged(ERRS | {"kind": kind}, rows, curves)[0] == Verdict.INCONCLUSIVE
+    worse = [row | {"test_error": 2 * row["test_error"]} if row["solver"] == "sbp" else row for row in rows]
+    curves = curve({1: 0.012, 10: 0.012}, std=1e-5) + curve({1: 0.00565, 10: 0.00565}, "smo", std=1e-5)
+    assert judged(ERRS | {"kind": kind}, worse, curves)[0] == Verdict.CONTRADICTED
+
+
+def test_one_noisy_place_of_an_axis_refutes_no_curve():
+    """Of 40 places one lies 2.5 standard errors beyond: p of the whole axis is 0.7."""
+    other = dict.fromkeys(range(1, 41), 0.1)
+    mine = {place: 0.10 + 0.0158 * (place == 20) for place in other}
+    rows = [run(solver=solver, seed=seed) for solver in ("sbp", "smo") for seed in range(10)]
+    verdict, points = judged(ERRS | {"kind": "below"}, rows, curve(mine, std=0.02) + curve(other, "smo", std=0.0))
+    assert verdict != Verdict.CONTRADICTED
+    assert "over the whole axis may be chance" in points[0].words
+
+
+def test_from_the_first_to_the_last_a_step_back_is_none():
+    statement = {"kind": "falling", "quantity": "train_seconds", "along": "dataset", "of": {"solver": "fw"}}
+    statement |= {"each": {"dataset": ["a", "b", "c"]}}
+    values = {("a", "fw"): 9, ("b", "fw"): 2, ("c", "fw"): 4}
+    assert judged(statement, runs(values))[0] == Verdict.CONTRADICTED
+    verdict, points = judged(statement | {"between": "ends"}, runs(values))
+    assert (verdict, [point.name for point in points]) == (Verdict.SUPPORTED, ["a to c"])
+    assert judged(statement | {"between": "ends"}, runs(values | {("c", "fw"): 19}))[0] == Verdict.CONTRADICTED
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(0.02, Verdict.SUPPORTED), (0.0001, Verdict.INCONCLUSIVE)])
+def test_most_counts_points_beyond_noise(gain, verdict):
+    scatter = (0.0, 0.004, -0.004)
+    rows = [run(dataset, solver, seed, test_error=0.2 - gain * (solver == "sbp") + scatter[seed] * (solver == "sbp"))
+            for dataset in "abc" for solver in ("sbp", "smo") for seed in range(3)]  # fmt: skip
+    statement = ERRS | {"kind": "lower", "most": True, "each": {"dataset": ["a", "b", "c"]}}
+    assert judged(statement, rows)[0] == verdict
+
+
+def test_all_later_checkpoints_are_one_mean():
+    statement = {
+        "kind": "higher",
+        "quantity": "test_error",
+        "of": {"solver": "sbp", "after": {"passes": 1, "later": True}},
+    }
+    statement |= {"than": {"solver": "sbp", "after": {"passes": 1}}, "each": {"dataset": "a"}}
+    rows = [run(solver="sbp", seed=seed) for seed in range(10)]
+    verdict, points = judged(statement, rows, curve({1: 0.1, 5: 0.3, 8: 0.3, 10: 0.12}))
+    assert verdict == Verdict.SUPPORTED
+    assert points[0].words == "24.00 to 10.00 of sbp after 1 pass"
+
+
+def test_a_part_of_an_axis_may_end_where_the_curve_had_made_so_many_passes():
+    rows = [run(solver=solver, seed=seed) for solver in ("sbp", "smo") for seed in range(10)]
+    curves = curve({0.5: 0.1, 1: 0.1, 2: 0.4, 10: 0.4}) + curve({0.5: 0.2, 10: 0.2}, "smo")
+    statement = ERRS | {"kind": "below"}
+    assert judged(statement | {"up_to": {"passes": 1}}, rows, curves)[0] == Verdict.SUPPORTED
+    assert judged(statement, rows, curves)[0] == Verdict.CONTRADICTED

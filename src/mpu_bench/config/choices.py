@@ -151,10 +151,10 @@ class Experiment:
     figures: Sequence[Drawing]
     plugins: tuple[Path, ...]
     paper: str | None
-    options: tuple[str, ...]
     profiles: tuple[str, ...]
-    overridden: str
-    unchanged: Experiment | None
+    options: tuple[str, ...] = ()
+    overridden: str = ""
+    unchanged: Experiment | None = None
     given: str = ""
 
     @property

@@ -1,72 +1,71 @@
 """What a config may say, as a JSON Schema, by which editors complete and check keys while one writes.
 
-It is made of the same classes that check configs (`schema`, `rules`, and the parameters of solvers), and looks at one
-value at a time: what goes together is checked when a config is read.
+It is that of `schema.File`, with the datasets, kernels and solvers that there are in the place of any name. It looks at
+one value at a time: what goes together is checked when a config is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from pydantic import ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
+from typing_extensions import TypeAliasType
 
 from mpu_bench import solvers
 from mpu_bench.config.parameters import parameters_model
-from mpu_bench.config.schema import File, Tune
+from mpu_bench.config.schema import File, FromRegularization, Named, OverExamples, PerDataset, Swept, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
-from mpu_bench.data.own.adding import Wishes
+from mpu_bench.data.own.chosen import OwnFile
 from mpu_bench.document import Strict
 from mpu_bench.kernels import KERNELS
-from mpu_bench.scaled import FROM_REGULARIZATION, OVER_EXAMPLES
 
 Schema = dict[str, Any]
 
 _TITLE = "A config of mpu-bench"
+_ONE: Schema = {"minProperties": 1, "maxProperties": 1}
+_alias: Any = TypeAliasType  # named in the schema, and referred to
+_list: Any = list  # these three for mypy, to which only what is written out is a type
+_listed: Any = Swept
+_per_dataset: Any = PerDataset
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-#: key of a config -> what it means, for editors and for the documentation
-MEANINGS = {
-    "version": "The version of the config format.",
-    "name": "What the experiment is called: its results go to results/NAME.",
-    "description": "What `mpu-bench list configs` says of it.",
-    "dataset": "The dataset, by the name of its card, with options, or a file of your own: {file: mine.csv}.",
-    "datasets": "Several datasets, in place of `dataset`.",
-    "kernel": "The kernel of all solvers that take one; a list is swept.",
-    "repeats": "How often each run is made, with seeds `seed`, `seed` + 1, ...; or a number for each dataset.",
-    "seed": "The first seed.",
-    "solvers": "The solvers with their parameters; a list of values is swept.",
-    "budget": "How many vectors the solvers that live on a budget may keep; a list is swept.",
-    "tune": "Values of parameters to try on held-out rows before the runs.",
-    "stop": (
-        "What ends a run besides the solver's own rule; whichever comes first. Peers that train in one piece heed none."
-    ),
-    "limits": "What a run may never exceed: its process is ended, and its row says so.",
-    "checkpoints": "When a model is evaluated on the way, off the clock: the rows of curves.csv.",
-    "threads": "How many threads a run may use.",
-    "kernel_memory": "Memory for kernel values that are kept; half of limits.memory, or of what is free, by default.",
-    "kernel_matrix": "Whether runs compute kernel rows of their own, or share a matrix, computed off their clocks.",
-    "placement": "Of several machines: all solvers of a dataset and seed together on one, or spread.",
-    "optimum": "Solve every SVM to its optimum first, so that `suboptimality` can be measured.",
-    "paper": "The paper whose table or figure this is; `mpu-bench reproduce` runs such configs.",
-    "plugins": "Python files with solvers of your own, relative to the config. They are code: run what you trust.",
-    "profiles": "Other forms of the experiment, by name: keys that override, such as solvers.mpu.C.",
-    "figures": "The figures that plot and the pages draw, with their axes and panels; all that have data by default.",
-    "published": "The printed tables that the results are set beside and judged by.",
-    "claims": "Expectations of your own, judged like the papers' sentences.",
-    "explained": "Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",
-}
 
 
 class _Generator(GenerateJsonSchema):
-    """Lets what a validator makes a list of be given without one."""
+    """Lets what a validator makes a list of be given without one, and leaves out titles that only repeat names."""
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
         """Return the schema of what may be given, before the validator has seen it."""
         made = super().function_before_schema(schema)
-        return _one_or(made) if made.get("type") == "array" and "items" in made else made
+        return {"anyOf": [made["items"], made]} if made.get("type") == "array" and "items" in made else made
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Return the schema without a default that says nothing."""
+        made = super().default_schema(schema)
+        return {key: each for key, each in made.items() if key != "default" or not isinstance(each, dict | None)}
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Return the schema of a model without its name."""
+        return {key: each for key, each in super().model_schema(schema).items() if key != "title"}
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        """Return that no field has a title."""
+        return False
+
+
+class _OneKey(Strict):
+    """What has one key: a name."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE)
+
+
+class _OneDataset(_OneKey):
+    model_config = ConfigDict(extra="allow", json_schema_extra=_ONE | {"not": {"required": ["file"]}})
+    __pydantic_extra__: dict[str, dict[str, Any] | None]
 
 
 def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
@@ -82,161 +81,57 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
     ConfigError
         If there is no solver of one of the names.
     """
-    known = list(names)
-    whole = _of(File)
-    definitions: Schema = whole.pop("$defs") | _definitions(known)
-    keys: Schema = {key: _described(key, each) for key, each in (whole["properties"] | _keys()).items()}
-    profile = {"type": "object", "properties": _nullable(keys), "additionalProperties": False}
-    profile |= {"patternProperties": {r"\.": True}}  # solvers.mpu.C
-    keys["profiles"] |= {"additionalProperties": profile}
-    made: Schema = _tidy({
-        "$schema": DIALECT,
-        "title": _TITLE,
+    kernel = _alias("kernel", _named("one kernel", {name: _swept(each.options) for name, each in KERNELS.items()}))
+    swept = _alias("kernels", _listed[kernel])
+    kernels = swept | _per_dataset[swept]
+    known = {name: _swept(parameters_model(name), kernels) for name in names}
+    solver = _alias("known-solver", _named("one solver", known))
+    cards = {name: _options(name) for name in sorted(catalog.shipped_names())}
+    dataset = _alias("dataset", _named("one dataset", cards, _OneDataset) | str | OwnFile)
+    types: Any = {"dataset": dataset, "datasets": _list[dataset], "kernel": kernels, "solvers": _list[solver | Named]}
+    fields: Any = {}
+    for key, each in types.items():
+        field = File.model_fields[key]
+        fields[key] = Annotated[(each, *field.metadata, Field(description=field.description))], field.default
+    model: type[File] = create_model("File", __base__=File, **fields)
+    made = model.model_json_schema(schema_generator=_Generator)
+    keys = made["properties"]
+    nullable = {key: {"anyOf": [each, {"type": "null"}]} for key, each in keys.items() if key != "profiles"}
+    keys["profiles"]["additionalProperties"] = {
         "type": "object",
-        "properties": keys,
-        "required": whole["required"],
-        "oneOf": [{"required": ["dataset"]}, {"required": ["datasets"]}],
+        "properties": nullable,
+        "patternProperties": {r"\.": True},  # solvers.mpu.C
         "additionalProperties": False,
-        "if": {"required": ["plugins"]},
-        "else": {"properties": {"solvers": {"items": _ref("known-solver")}}},
-        "$defs": definitions,
-    })  # fmt: skip
-    return made
-
-
-def _of(model: type[Strict]) -> Schema:
-    return model.model_json_schema(by_alias=True, schema_generator=_Generator)
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _one_or(many: Mapping[str, Any]) -> Schema:
-    return {"anyOf": [many["items"], dict(many)]}
-
-
-def _listed(one: Schema) -> Schema:
-    """Return what may be given for a value that is swept: it, or a list."""
-    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
-
-
-def _per_dataset(one: Schema) -> Schema:
-    return _single({"per-dataset": {"type": "object", "additionalProperties": one}})
-
-
-def _single(properties: Schema, more: Any = False) -> Schema:
-    """Return what has one key."""
-    allowed = {"properties": properties, "additionalProperties": more}
-    return {"type": "object", "minProperties": 1, "maxProperties": 1} | allowed
-
-
-def _keys() -> Schema:
-    """Return the keys of a config whose classes say too little: what they hold is read by `sweep`."""
-    count = {"type": "integer", "minimum": 1}
-    return {
-        "dataset": _ref("dataset"),
-        "datasets": {"type": "array", "items": _ref("dataset"), "minItems": 1},
-        "kernel": _ref("kernels"),
-        "repeats": {"anyOf": [count, _per_dataset(count)]},
-        "solvers": {"type": "array", "items": _ref("solver"), "minItems": 1},
-        "tune": {"anyOf": [_ref("tune"), {"type": "null"}]},
     }
+    without_plugins = {"properties": {"solvers": {"items": {"$ref": "#/$defs/known-solver"}}}}
+    return {"$schema": DIALECT} | made | {"title": _TITLE, "if": {"required": ["plugins"]}, "else": without_plugins}
 
 
-def _definitions(names: Iterable[str]) -> Schema:
-    known = {name: _parameters(parameters_model(name)) for name in names}
-    anything = {"type": ["object", "null"]}
-    kernels, number = _listed(_ref("kernel")), {"type": "number", "exclusiveMinimum": 0}
-    return {
-        OVER_EXAMPLES: _single({OVER_EXAMPLES: number}),
-        FROM_REGULARIZATION: _single({FROM_REGULARIZATION: {"anyOf": [number, _ref(OVER_EXAMPLES)]}}),
-        "per-dataset": _per_dataset({}),
-        "dataset": _dataset(),
-        "kernels": {"anyOf": [*kernels["anyOf"], _per_dataset(kernels)]},
-        "kernel": _named({name: _kernel(kernel.options) for name, kernel in KERNELS.items()}),
-        "tune": _of(Tune) | {"additionalProperties": {"type": ["array", "object"]}},
-        "known-solver": _named(known),
-        "solver": {"anyOf": [_ref("known-solver"), {"type": "string"}, _single({}, anything)]},
-    }
+def _named(what: str, entries: Mapping[str, Any], base: type[Strict] = _OneKey) -> Any:
+    """Return the type of ``name`` or ``name: {parameters}``."""
+    fields: Any = {name: (each | None, None) for name, each in entries.items()}
+    return Literal[tuple(entries)] | create_model(what, __base__=base, **fields)
 
 
-def _named(entries: Mapping[str, Schema]) -> Schema:
-    """Return ``name`` or ``name: {parameters}``."""
-    given = {name: {"anyOf": [each, {"type": "null"}]} for name, each in entries.items()}
-    return {"anyOf": [{"enum": list(entries)}, _single(given)]}
+def _swept(model: type[Strict], kernels: Any = None) -> type[Strict]:
+    """Return parameters as a config has them, also as lists; those of a solver by dataset, with kernel and tuning."""
+    fields: Any = {}
+    for name, field in model.model_fields.items():
+        one: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        if kernels is not None and _is_real(one):
+            one = one | OverExamples | FromRegularization if name == "nu" else one | OverExamples
+        many = _listed[one] if kernels is None else _listed[one] | PerDataset[Any]
+        fields[name] = (many, None if field.is_required() else field.default)
+    fields |= {} if kernels is None else {"kernel": (kernels, None), "tune": (Tune, None)}
+    return create_model(model.__name__, __base__=Strict, __doc__=model.__doc__, **fields)
 
 
-def _kernel(model: type[Strict]) -> Schema:
-    schema = _of(model)
-    schema.pop("required", None)  # what is tuned is not given
-    schema["properties"] = {name: _listed(each) for name, each in schema["properties"].items()}
-    return schema
+def _is_real(hint: Any) -> bool:
+    return hint is float or (get_origin(hint) in (Annotated, Union, UnionType) and any(map(_is_real, get_args(hint))))
 
 
-def _parameters(model: type[Strict]) -> Schema:
-    """Return what may be given for the parameters of a solver: values, lists, values for each dataset."""
-    schema = _of(model)
-    for name, given in schema.get("properties", {}).items():
-        value = {key: each for key, each in given.items() if key != "default"}
-        forms = [value, *_relative(name, value)]
-        one = {"anyOf": forms} if len(forms) > 1 else value
-        many = {"type": "array", "items": one, "minItems": 1}
-        default = {"default": given["default"]} if given.get("default") is not None else {}
-        schema["properties"][name] = {"anyOf": [*forms, many, _ref("per-dataset")]} | default
-    more = {"kernel": _ref("kernels"), "tune": _ref("tune")}
-    return {key: each for key, each in schema.items() if key != "required"} | {
-        "properties": schema.get("properties", {}) | more
-    }
-
-
-def _relative(name: str, value: Schema) -> list[Schema]:
-    """Return the forms of a real number that is relative to the data, or derived from them."""
-    if not any(each.get("type") == "number" for each in (value, *value.get("anyOf", ()))):
-        return []
-    return [_ref(OVER_EXAMPLES), *([_ref(FROM_REGULARIZATION)] if name == "nu" else [])]
-
-
-def _dataset() -> Schema:
-    """Return a dataset: its name, with options, or a file of the user's own."""
-    shipped = sorted(catalog.shipped_names())
-    label = {"as": {"type": "string"}}
-    free: Schema = {key: {"type": "number"} for key in UNIVERSAL_OPTIONS}
-    own = _of(Wishes)
-    own["properties"] |= label | free | {"file": {"type": "string"}}
-    for name in {"positive"} & own["properties"].keys():
-        own["properties"][name] = {"type": ["string", "array"]}
-    options = {
-        name: {
-            "type": ["object", "null"],
-            "properties": label | free | dict.fromkeys((*catalog.card(name).options, "bipartitions"), True),
-            "additionalProperties": False,
-        }
-        for name in shipped
-    }
-    by_name = _single(options, {"type": ["object", "null"]}) | {"not": {"required": ["file"]}}
-    return {"anyOf": [{"enum": shipped}, {"type": "string"}, by_name, own | {"required": ["file"]}]}
-
-
-def _described(key: str, schema: Schema) -> Schema:
-    return schema | {"description": MEANINGS[key]}
-
-
-def _nullable(keys: Schema) -> Schema:
-    """Return the keys as a profile has them, which may take one back."""
-    return {key: {"anyOf": [each, {"type": "null"}]} for key, each in keys.items() if key != "profiles"}
-
-
-def _tidy(value: Any) -> Any:
-    """Leave out titles that only repeat names, and defaults that say nothing."""
-    if isinstance(value, list):
-        return [_tidy(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    kept = {key: each for key, each in value.items() if not _is_noise(key, each)}
-    return {key: _tidy(each) for key, each in kept.items()}
-
-
-def _is_noise(key: str, value: Any) -> bool:
-    is_title = key == "title" and isinstance(value, str) and value != _TITLE
-    return is_title or (key == "default" and (value is None or isinstance(value, dict)))
+def _options(name: str) -> type[Strict]:
+    """Return the options of a dataset."""
+    fields: Any = {"as": (str, None)} | dict.fromkeys(UNIVERSAL_OPTIONS, (float, None))
+    fields |= dict.fromkeys((*catalog.card(name).options, "bipartitions"), (Any, None))
+    return create_model(name, __base__=Strict, **fields)

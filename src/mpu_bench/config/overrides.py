@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from mpu_bench import document
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
@@ -19,8 +21,14 @@ _Key = tuple[str | int, ...]
 _MOST_SHOWN_BYTES = 200  # of an option, in a message
 
 
-def read_judging(path: Path, profile: str | None) -> Judging:
-    """Return what the results of a config are set against, without looking at the rest of the config.
+class Shown(Judging):
+    """What a config says of results that are there: what they are set against, and the figures that show them."""
+
+    figures: list[Drawing] = Field([])
+
+
+def read_shown(path: Path, profile: str | None) -> Shown:
+    """Return what the results of a config are set against and shown by, without looking at the rest of the config.
 
     Parameters
     ----------
@@ -33,24 +41,12 @@ def read_judging(path: Path, profile: str | None) -> Judging:
     ConfigError
         With file, line, key and the fix.
     """
-    file = _with_profile(path, profile)
-    given = {name: file.data[name] for name in Judging.model_fields if name in file.data}
-    judging: Judging = file.root.holding(given).validated(Judging)
-    return Judging(published=judging.published, claims=judging.claims, explained=judging.explained)
-
-
-def read_drawings(path: Path, profile: str | None) -> list[Drawing]:
-    """Return which figures a config is meant to draw, in the same way; raise `ConfigError` as `read_judging` does."""
-    file = _with_profile(path, profile)
-    drawings: list[Drawing] = file["figures"].validated(list[Drawing]) if "figures" in file.data else []
-    return drawings
-
-
-def _with_profile(path: Path, profile: str | None) -> Document:
     file = document.read(path, ConfigError)
     if profile is not None:
         apply_profile(file, profile)
-    return file
+    given = {name: file.data[name] for name in Shown.model_fields if name in file.data}
+    shown: Shown = file.root.holding(given).validated(Shown)
+    return shown
 
 
 def apply_profile(file: Document, profile: str) -> list[str]:

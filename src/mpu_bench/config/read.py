@@ -6,11 +6,14 @@ a kernel or in the budget is swept. Everything is checked here, before anything 
 
 from __future__ import annotations
 
+import copy
 import os
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mpu_bench import document, resources, solvers
@@ -18,9 +21,8 @@ from mpu_bench.config.bounds import PlanSize, check_seeds
 from mpu_bench.config.choices import Experiment, SolverChoice
 from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.overrides import apply_profile, apply_setting
-from mpu_bench.config.placement import placement_of
 from mpu_bench.config.rules import Judging, check_judging
-from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File, Repeats
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import (
     check_classes,
     check_ends,
@@ -76,11 +78,8 @@ def read_config(
     *,
     profile: str | None = None,
     settings: Sequence[str] = (),
-    seed: int | None = None,
-    repeats: int | None = None,
-    threads: int | None = None,
-    kernel_memory: str | None = None,
     announce: Callable[[Sequence[Path]], None] = lambda _plugins: None,
+    **keys: Any,
 ) -> Experiment:
     """Read and check a config.
 
@@ -96,21 +95,18 @@ def read_config(
         The entry of the config's ``profiles`` that overrides it; its results go to ``<name>-<profile>``.
     settings : sequence of str
         ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
-    seed, repeats, threads : int, optional
-        Override the keys of these names.
-    kernel_memory : str, optional
-        The same, with its unit: ``2GB``.
     announce : function
         Called with the files of its plugins before any of them is run.
+    **keys
+        Override the keys of these names, but for those that are None: ``seed=1``, ``kernel_memory="2GB"``.
 
     Raises
     ------
     ConfigError
         With file, line, key and the fix.
     """
-    given = {"seed": seed, "repeats": repeats, "threads": threads, "kernel_memory": kernel_memory}
     try:
-        return _read(path, profile, settings, given, _Plugins(announce))
+        return _read(path, profile, settings, keys=keys, plugins=_Plugins(announce))
     finally:
         solvers.end_descriptions()
 
@@ -125,15 +121,16 @@ def read_without_plugins(path: Path, *, profile: str | None = None) -> Experimen
     ConfigError
         With file, line, key and the fix.
     """
-    return _read(path, profile, (), {}, None)
+    return _read(path, profile)
 
 
 def _read(
     path: Config,
     profile: str | None,
-    settings: Sequence[str],
-    given: Mapping[str, Any],
-    plugins: _Plugins | None,
+    settings: Sequence[str] = (),
+    *,
+    keys: Mapping[str, Any] = MappingProxyType({}),
+    plugins: _Plugins | None = None,
 ) -> Experiment:
     text = ""
     if isinstance(path, Path):
@@ -141,7 +138,7 @@ def _read(
     else:
         file, text = document.of_mapping(path, GIVEN, ConfigError, RENAMED)
     _check_version(file)
-    labels = labels_in(file.data)
+    written, labels = copy.deepcopy(file), labels_in(file.data)
     overridden: list[str] = []
     if profile is not None:
         changed = ", ".join(key for key in apply_profile(file, profile) if key not in _NO_SETTINGS)
@@ -150,27 +147,19 @@ def _read(
         apply_setting(file, setting)
     overridden += (" = ".join(setting.split("=", 1)) for setting in settings)
     options = [*(["--profile", profile] if profile is not None else []), *(f"--set={setting}" for setting in settings)]
-    for key, value in given.items():
+    for key, value in keys.items():
         if value is not None:
             option = f"--{key.replace('_', '-')}"
             file.replace((key,), value, Locations(option))
             options += [option, str(value)]
             overridden += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    experiment = replace(_experiment(file, labels, tuple(options), plugins), given=text)
+    experiment = replace(_experiment(file, labels, plugins), options=tuple(options), given=text)
     if not overridden:
         return experiment
-    return replace(experiment, overridden="; ".join(overridden), unchanged=_unchanged(path, plugins))
-
-
-def _unchanged(path: Config, plugins: _Plugins | None) -> Experiment | None:
-    """Read the config as its file says it, which need not be whole without the options that change it.
-
-    Plugins that the changed config does not name are not run.
-    """
-    try:
-        return _read(path, None, (), {}, None if plugins is None else replace(plugins, only=plugins.described))
-    except ConfigError:
-        return None
+    unchanged = None
+    with suppress(ConfigError):  # what the file says need not be whole without the options that change it
+        unchanged = _experiment(written, labels, plugins and replace(plugins, only=plugins.described))
+    return replace(experiment, overridden="; ".join(overridden), unchanged=unchanged and replace(unchanged, given=text))
 
 
 @dataclass
@@ -211,20 +200,17 @@ def _check_version(file: Document) -> None:
         )
 
 
-def _experiment(
-    file: Document, known: Collection[str], options: tuple[str, ...], plugins: _Plugins | None
-) -> Experiment:
+def _experiment(file: Document, known: Collection[str], plugins: _Plugins | None) -> Experiment:
     """Check a config whose profile and options are applied; ``known`` are labels that the profiles bring in."""
-    more = _repeats_on(file)
     content: File = file.root.validated(File)
     files = _plugin_files(content, file["plugins"])
     if files:  # what does not need their code is refused before it is run
         with solvers.undescribed(_words(file.data)):
-            undescribed = _checked(file, content, more, known, options, files)
+            undescribed = _checked(file, content, known, files)
         if plugins is None:
             return undescribed
         plugins.describe(files, file["plugins"])
-    return _checked(file, content, more, known, options, files)
+    return _checked(file, content, known, files)
 
 
 def _plugin_files(content: File, node: Node) -> tuple[Path, ...]:
@@ -248,22 +234,18 @@ def _words(value: Any) -> set[str]:
     return {value} if isinstance(value, str) else set()
 
 
-def _checked(
-    file: Document,
-    content: File,
-    more: Mapping[str, int],
-    known: Collection[str],
-    options: tuple[str, ...],
-    plugins: tuple[Path, ...],
-) -> Experiment:
+def _checked(file: Document, content: File, known: Collection[str], plugins: tuple[Path, ...]) -> Experiment:
     """Check a config whose keys and types are checked, with all that is known of solvers now."""
     datasets = datasets_of(content, file)
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
-    if more:
-        check_per_dataset(file["repeats"].holding({**more, "otherwise": content.repeats}), labels, known)
+    repeats, more = content.repeats, dict[str, int]()
+    if not isinstance(repeats, int):
+        check_per_dataset(file["repeats"].holding(repeats.values), labels, known)
+        more = dict(repeats.values)
+        repeats = more.pop("otherwise")
     entries = [file["solvers"][position] for position in range(len(content.solvers))]
-    check_seeds(content.seed, max([content.repeats, *more.values()]), file["seed"])
-    size = PlanSize((dataset.label for dataset in datasets), content.repeats, more)
+    check_seeds(content.seed, max([repeats, *more.values()]), file["seed"])
+    size = PlanSize((dataset.label for dataset in datasets), repeats, more)
     choices = tuple(choice for entry in entries for choice in solvers_of(entry, content, labels, known, size))
     check_classes(datasets, choices, file["solvers"])
     check_seconds_of(content.stop, labels, choices, file["stop"]["seconds_of"])
@@ -273,31 +255,16 @@ def _checked(
     check_drawings(content.figures, file["figures"], {*labels, *known})
     return Experiment(
         source=file.source,
-        placement=placement_of(content, Path(file.source).stem),
+        placement=content.placement or ("together" if content.stop.is_timed else "spread"),
         datasets=datasets,
         solvers=choices,
-        seeds=tuple(range(content.seed, content.seed + content.repeats)),
+        seeds=tuple(range(content.seed, content.seed + repeats)),
         seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
         judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
         plugins=plugins,
-        options=options,
         profiles=tuple(content.profiles),
-        overridden="",
-        unchanged=None,
         **{name: getattr(content, name) for name in _TAKEN_OVER},
     )
-
-
-def _repeats_on(file: Document) -> dict[str, int]:
-    """Take what is said of single datasets out of ``repeats: {per-dataset: {usps: 20, otherwise: 5}}``."""
-    node = file["repeats"]
-    if not isinstance(node.value, Mapping) or [*node.value] != ["per-dataset"]:
-        return {}
-    counts: dict[str, int] = node["per-dataset"].validated(dict[str, Repeats])
-    if "otherwise" not in counts:
-        raise node.error("say how many otherwise, such as {per-dataset: {usps: 20, otherwise: 5}}")
-    file.replace(("repeats",), counts["otherwise"], file.locations.below(("repeats", "per-dataset")))
-    return {label: count for label, count in counts.items() if label != "otherwise"}
 
 
 _TAKEN_OVER = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -28,9 +28,10 @@ def _list(given: Any) -> Any:
 
 
 class After(Strict):
-    """A place on the axis of a curve: where the run had made so many passes."""
+    """A place on the axis of a curve: where the run had made so many passes; or all ``later`` ones, as a mean."""
 
     passes: Positive
+    later: bool = False
 
 
 class Where(Strict):
@@ -81,6 +82,17 @@ class Explained(Where):
         return self
 
 
+class Fitted(Where):
+    """Numbers of a published table that a setting of the config was read off: they agree by construction.
+
+    ``how`` says which setting, and off what.
+    """
+
+    table: str
+    column: str
+    how: Text
+
+
 class _Statement(Strict):
     """What all kinds say: the quantity, and over which points the statement ranges.
 
@@ -124,7 +136,7 @@ class OrderStatement(_Statement):
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is that of each of ``than``: as near as rules.yaml asks.
+    """``quantity`` of ``of`` is about that of each of ``than``: as near as rules.yaml asks of what is alike.
 
     Or ``within`` so much, where the paper says how much, or within ``within_factor``.
     """
@@ -140,32 +152,40 @@ class AlikeStatement(_Statement):
 class TrendStatement(_Statement):
     """``quantity`` of ``of`` rises, or falls, from each entry of ``along`` to the next, in the order of ``each``.
 
-    With ``over``, how many times larger the quantity of ``over`` is: a speed-up.
+    With ``over``, how many times larger the quantity of ``over`` is: a speed-up. With ``between: ends``, from the first
+    entry to the last alone: what is said to rise "as" another does, need not at every step.
     """
 
     kind: Literal["rising", "falling"]
     of: Where = Where()
     over: Where | None = None
     along: str
+    between: Literal["steps", "ends"] = "steps"
 
 
 class Extent(Strict):
-    """A place on an axis: so many times the number of training examples n, n^2, or the place where the curve ends."""
+    """A place on an axis: so many times n, the number of training examples, or n^2, or the curve's own end.
+
+    Or where the curve of ``of`` had made so many ``passes``.
+    """
 
     examples: Positive | None = None
     examples_squared: Positive | None = None
     end: Positive | None = None
+    passes: Positive | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> Extent:
-        if [self.examples, self.examples_squared, self.end].count(None) != 2:  # one is given
-            raise ValueError("give one of examples, examples_squared, end")
+        if [self.examples, self.examples_squared, self.end, self.passes].count(None) != 3:  # one is given
+            raise ValueError("give one of examples, examples_squared, end, passes")
         return self
 
-    def of(self, n: int, end: float) -> float:
-        """Return the place for n examples and a curve that ends at ``end``."""
+    def of(self, n: int, end: float, after: Callable[[float], float]) -> float:
+        """Return the place for n examples and a curve that ends at ``end`` and stands at ``after`` some passes."""
         if self.end is not None:
             return self.end * end
+        if self.passes is not None:
+            return after(self.passes)
         return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
 
 
@@ -182,6 +202,19 @@ class CurveStatement(_Statement):
     against: str = "kernel_evaluations"
     start: Place | None = Field(default=None, alias="from")
     up_to: Place | None = None
+
+
+class CriticalStatement(_Statement):
+    """The curve of ``of`` has a critical point: the last place at which it is ``before`` times its last value.
+
+    Up to that place it is never within ``after`` times its last value, and from twice that place on always.
+    """
+
+    kind: Literal["critical"]
+    of: Where
+    against: str = "kernel_evaluations"
+    before: Annotated[float, Field(gt=1)] = 2.0
+    after: Annotated[float, Field(gt=1)] = 1.1
 
 
 class SlopeStatement(_Statement):
@@ -263,6 +296,7 @@ Statement = Annotated[
     | AlikeStatement
     | TrendStatement
     | CurveStatement
+    | CriticalStatement
     | SlopeStatement
     | BoundStatement
     | NumberStatement
@@ -307,11 +341,24 @@ class Judging(Strict):
     The numbers of the first table that has a row for a result stand beside it.
     """
 
-    published: Annotated[
-        list[str], Field(max_length=MOST_ENTRIES), BeforeValidator(lambda given: [] if given is None else _list(given))
-    ] = []
-    claims: Annotated[list[Claim], Field(max_length=MOST_ENTRIES)] = []
-    explained: Annotated[list[Explained], Field(max_length=MOST_ENTRIES)] = []
+    published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = Field(
+        [],
+        max_length=MOST_ENTRIES,
+        description="The printed tables that the results are set beside and judged by.",
+    )
+    claims: list[Claim] = Field(
+        [], max_length=MOST_ENTRIES, description="Expectations of your own, judged like the papers' sentences."
+    )
+    explained: list[Explained] = Field(
+        [],
+        max_length=MOST_ENTRIES,
+        description="Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",
+    )
+    fitted: list[Fitted] = Field(
+        [],
+        max_length=MOST_ENTRIES,
+        description="Printed numbers that a setting was read off, with how; where they agree they are counted apart.",
+    )
 
 
 def check_judging(
@@ -337,6 +384,10 @@ def check_judging(
     _check_names(node["published"], "table", published.names())
     for position, claim in enumerate(judging.claims):
         check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
+    for position, fitted in enumerate(judging.fitted):
+        below = node["fitted"][position]
+        _check_where(below, None, known)
+        check_column(fitted.table, fitted.column, below["column"], below["table"])
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
         _check_where(below, None, known)

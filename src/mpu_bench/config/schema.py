@@ -1,13 +1,21 @@
-"""The words of a config and their types, one class for each kind of thing."""
+"""The words of a config and their types, one class for each kind of thing.
+
+What is named (datasets, kernels, solvers) has the types of any name here: `sweep` checks each entry against what that
+name stands for, once its lists are written out, and `json_schema` puts the names that there are into these types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, get_args
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, get_args
 
 from pydantic import (
     ByteSize,
+    ConfigDict,
+    Discriminator,
     Field,
+    SkipValidation,
+    Tag,
     TypeAdapter,
     ValidationError,
     WithJsonSchema,
@@ -65,6 +73,49 @@ Memory = Annotated[
 ]
 
 
+_V = TypeVar("_V")
+
+#: a value, or a list of values that is swept
+Swept = Union[_V, Annotated[list[_V], Field(min_length=1)]]  # noqa: UP007 - what mypy takes for generic
+#: the name of a dataset, kernel or solver; or that with its options
+Named = str | Annotated[dict[str, dict[str, Any] | None], Field(min_length=1, max_length=1)]
+
+
+class PerDataset(Strict, Generic[_V]):
+    """Values by dataset: ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``."""
+
+    values: dict[str, _V] = Field(alias="per-dataset")
+
+
+class OverExamples(Strict):
+    """A number over that of the training examples."""
+
+    factor: Positive = Field(alias="over-examples")
+
+
+class FromRegularization(Strict):
+    """The nu of the optimum at a regularization."""
+
+    regularization: Positive | OverExamples = Field(alias="from-regularization")
+
+
+class RepeatsPerDataset(PerDataset[Repeats]):
+    """The number of seeds by dataset."""
+
+    @model_validator(mode="after")
+    def _has_otherwise(self) -> RepeatsPerDataset:
+        if "otherwise" not in self.values:
+            raise ValueError("say how many otherwise, such as {per-dataset: {usps: 20, otherwise: 5}}")
+        return self
+
+
+Kernels = Swept[Named] | PerDataset[Swept[Named]]
+_AnyRepeats = Annotated[
+    Annotated[Repeats, Tag("number")] | Annotated[RepeatsPerDataset, Tag("by dataset")],
+    Discriminator(lambda given: "by dataset" if isinstance(given, Mapping | PerDataset) else "number"),
+]
+
+
 class SecondsOf(Strict):
     """``factor`` times the seconds that ``solver`` takes on the same data, with the same kernel and seed."""
 
@@ -85,6 +136,11 @@ class Stop(Strict):
     seconds: Seconds | None = None
     seconds_of: SecondsOf | None = None
     kernel_evaluations: Annotated[float, Field(gt=0, le=bounds.MOST_EVALUATIONS)] | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether seconds end a run."""
+        return self.seconds is not None or self.seconds_of is not None
 
 
 class Limits(Strict):
@@ -121,12 +177,15 @@ class Tune(Strict):
     choice holds for all.
     """
 
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, SkipValidation[list[Any] | dict[str, list[Any]]]]
+
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = None
     folds: Annotated[int, Field(ge=2, le=bounds.MOST_RUNS)] | None = None
     on_test_set: bool = False
     repeats: Repeats = 1
     metric: Literal["error", "online_error"] = "error"
-    tuner: Any = Field(default=None, alias="with")
+    tuner: SkipValidation[Named | None] = Field(default=None, alias="with")
 
     @model_validator(mode="after")
     def _says_on_what(self) -> Tune:
@@ -142,29 +201,85 @@ RESERVED = ("page", "baseline", "tables")
 class File(Judging):
     """The keys of a config file."""
 
-    version: Literal[1] = FORMAT_VERSION
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
-    description: str = ""
-    dataset: Any = None
-    datasets: Annotated[list[Any], Field(min_length=1, max_length=bounds.MOST_ENTRIES)] | None = None
-    kernel: Any = "linear"
-    repeats: Repeats = 1
-    seed: Annotated[int, Field(ge=0, le=bounds.LARGEST_SEED)] = 0
-    solvers: Annotated[list[Any], Field(min_length=1, max_length=bounds.MOST_ENTRIES)]
-    budget: Budget | None = None
-    tune: Any = None
-    stop: Stop = Stop()
-    limits: Limits = Limits()
-    checkpoints: Checkpoints = Checkpoints()
-    threads: Annotated[int, Field(ge=1, le=bounds.MOST_THREADS)] = 1
-    kernel_memory: Memory | None = None
-    kernel_matrix: Literal["own", "shared"] = "own"
-    placement: Placement | None = None
-    optimum: bool = False
-    paper: Paper | None = None
-    figures: Annotated[list[Drawing], Field(max_length=bounds.MOST_ENTRIES)] = []
-    plugins: Annotated[list[str], Field(max_length=bounds.MOST_ENTRIES)] = []
-    profiles: dict[str, dict[str, Any]] = {}
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["dataset"]}, {"required": ["datasets"]}]})
+
+    version: Literal[1] = Field(FORMAT_VERSION, description="The version of the config format.")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        max_length=100,
+        description="What the experiment is called: its results go to results/NAME.",
+    )
+    description: str = Field("", description="What `mpu-bench list configs` says of it.")
+    dataset: SkipValidation[Named | None] = Field(
+        None,
+        description="The dataset, by the name of its card, with options, or a file of your own: {file: mine.csv}.",
+    )
+    datasets: list[SkipValidation[Named]] | None = Field(
+        None, min_length=1, max_length=bounds.MOST_ENTRIES, description="Several datasets, in place of `dataset`."
+    )
+    kernel: SkipValidation[Kernels] = Field(
+        "linear", description="The kernel of all solvers that take one; a list is swept."
+    )
+    repeats: _AnyRepeats = Field(
+        1, description="How often each run is made, with seeds `seed`, `seed` + 1, ...; or a number for each dataset."
+    )
+    seed: int = Field(0, ge=0, le=bounds.LARGEST_SEED, description="The first seed.")
+    solvers: list[SkipValidation[Named]] = Field(
+        min_length=1,
+        max_length=bounds.MOST_ENTRIES,
+        description="The solvers with their parameters; a list of values is swept.",
+    )
+    budget: Budget | None = Field(
+        None, description="How many vectors the solvers that live on a budget may keep; a list is swept."
+    )
+    tune: SkipValidation[Tune | None] = Field(
+        None, description="Values of parameters to try on held-out rows before the runs."
+    )
+    stop: Stop = Field(
+        Stop(),
+        description="What ends a run besides the solver's own rule; whichever comes first. Peers that train in one "
+        "piece heed none.",
+    )
+    limits: Limits = Field(
+        Limits(), description="What a run may never exceed: its process is ended, and its row says so."
+    )
+    checkpoints: Checkpoints = Field(
+        Checkpoints(), description="When a model is evaluated on the way, off the clock: the rows of curves.csv."
+    )
+    threads: int = Field(1, ge=1, le=bounds.MOST_THREADS, description="How many threads a run may use.")
+    kernel_memory: Memory | None = Field(
+        None,
+        description="Memory for kernel values that are kept; half of limits.memory, or of what is free, by default.",
+    )
+    kernel_matrix: Literal["own", "shared"] = Field(
+        "own",
+        description="Whether runs compute kernel rows of their own, or share a matrix, computed off their clocks.",
+    )
+    placement: Placement | None = Field(
+        None,
+        description="Of several machines: all solvers of a dataset and seed together on one, so that their seconds can "
+        "be compared, or spread; together by default where stop says seconds.",
+    )
+    optimum: bool = Field(
+        False, description="Solve every SVM to its optimum first, so that `suboptimality` can be measured."
+    )
+    paper: Paper | None = Field(
+        None, description="The paper whose table or figure this is; `mpu-bench reproduce` runs such configs."
+    )
+    plugins: list[str] = Field(
+        [],
+        max_length=bounds.MOST_ENTRIES,
+        description="Python files with solvers of your own, relative to the config. They are code: run what you trust.",
+    )
+    profiles: dict[str, dict[str, Any]] = Field(
+        {}, description="Other forms of the experiment, by name: keys that override, such as solvers.mpu.C."
+    )
+    figures: list[Drawing] = Field(
+        [],
+        max_length=bounds.MOST_ENTRIES,
+        description="The figures that plot and the pages draw, with their axes and panels; all that have data by "
+        "default.",
+    )
 
     @field_validator("name")
     @classmethod

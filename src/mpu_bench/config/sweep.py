@@ -11,9 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.config.bounds import MOST_RUNS, MOST_TUNED, PlanSize, check_bound, combinations, product
@@ -30,7 +28,6 @@ from mpu_bench.yaml_text import shown
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _FILE = "file"  # of a dataset that is a file of the user's own
-_PathText = Annotated[str, Field(min_length=1, max_length=4096)]
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
 
@@ -98,20 +95,14 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
 def _own_file(node: Node) -> DatasetChoice:
     """Read a dataset that is a file of the user's own: ``{file: mine.csv, label: y}``; paths are the config's."""
     from mpu_bench.data.own import chosen
-    from mpu_bench.data.own.adding import Wishes
 
-    given, where = dict(node.value), node.document.location(node.key)
-    label = None if given.pop("as", None) is None else node["as"].validated(Label)
-    options = {key: given.pop(key) for key in UNIVERSAL_OPTIONS if key in given}
+    given: chosen.OwnFile = node.validated(chosen.OwnFile)
+    where = node.document.location(node.key)
     folder = Path() if where.startswith("--set") else Path(node.document.source).parent
-    paths = {key: node[key].validated(_PathText) for key in (_FILE, "test") if given.pop(key, None) is not None}
-    test = {"test": str(folder / paths["test"])} if "test" in paths else {}
-    wishes: Wishes = node.holding(given | test).validated(Wishes)
+    options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}
     try:
-        name, card = chosen.options_of(folder / paths[_FILE], wishes, where, label)
-        return DatasetChoice(
-            name, {**options, **card}, label or name, catalog.card(name, {**options, **card}).class_names
-        )
+        name, card = chosen.options_of(folder / given.file, given.wishes(folder), where, given.name)
+        return DatasetChoice(name, options | card, given.name or name, catalog.card(name, options | card).class_names)
     except DataError as error:
         raise node[_FILE].error(str(error)) from None
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
@@ -167,6 +167,10 @@ class Solver(ABC):
         OutOfRangeError
             Naming the solver, the parameter, its value and its range.
         """
+        for name, words in words_of(type(self)).items():
+            word = getattr(self, name)
+            if word not in words and (isinstance(word, str) or get_origin(types_of(type(self))[name]) is Literal):
+                raise OutOfRangeError(self.name, name, word, f"one of {', '.join(map(repr, words))}")
         for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
             if not bounds or number is None or (isinstance(number, str) and _is_word(type(self), name, number)):
@@ -316,6 +320,21 @@ def bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
     """Return the bounds of every parameter; found once, for a sweep makes thousands of one solver."""
     hints = get_type_hints(solver, include_extras=True)
     return {field.name: _bounds(hints[field.name]) for field in fields(solver)}
+
+
+@cache
+def words_of(solver: type[Solver]) -> dict[str, list[str]]:
+    """Return the words of every parameter that may be one of some words and no other."""
+    found = {field.name: _words(types_of(solver)[field.name]) for field in fields(solver)}
+    return {name: words for name, words in found.items() if words}
+
+
+def _words(hint: Any) -> list[str]:
+    """Return the words of a type; none where any word will do."""
+    if get_origin(hint) is Literal:
+        return [word for word in get_args(hint) if isinstance(word, str)]
+    parts = get_args(hint)
+    return [] if str in parts else [word for part in parts for word in _words(part)]
 
 
 def _bounds(hint: Any) -> list[Any]:

@@ -6,14 +6,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Measures, Solver
-from mpu_bench.estimators.mixins import BatchKernelClassifier, TwoClassClassifier
+from mpu_bench.estimators.mixins import BatchKernelClassifier, TwoClassClassifier, WeightedClassifier
 from mpu_bench.kernels.matrix import PROVISION
 
 _ROUNDING = 1e-9  # gaps below are as small as rounding leaves them; a smaller tol asks for no more
 
 
 @dataclass(eq=False, repr=False)
-class _BallClassifier(BatchKernelClassifier, TwoClassClassifier):
+class _BallClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifier):
     """What the two have in common."""
 
     bounds: ClassVar = "iterations"
@@ -29,7 +29,7 @@ class _BallClassifier(BatchKernelClassifier, TwoClassClassifier):
         cache_mb = PROVISION.allowance() / 2**20 if self.cache_size is None else self.cache_size
         return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=cache_mb)
 
-    def _is_near(self, measures: Measures, n: int) -> bool:  # noqa: ARG002
+    def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         return measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)
 
     def _cure(self, stopped: str, X: Any) -> str:
@@ -54,6 +54,8 @@ class CoreVectorClassifier(_BallClassifier):
         The most iterations, of each binary subproblem; None: no such bound.
     sampling : int or "all"
         How many random points the farthest is searched among.
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class.
     kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `SBPClassifier`. The rows must have one length in the kernel's space, as with ``"rbf"``.
     """
@@ -75,7 +77,7 @@ class FrankWolfeClassifier(_BallClassifier):
     modified : bool
         Whether weight may also be taken from a point, away from it: the Modified Frank-Wolfe method, which needs far
         fewer iterations.
-    tol, max_iter, sampling
+    tol, max_iter, sampling, class_weight
         As of `CoreVectorClassifier`, with rows of any length.
     kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
         As of `SBPClassifier`.

@@ -119,6 +119,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     bounds: ClassVar[Literal["passes", "iterations"] | None] = None
 
     _is_sparsified = False  # whether `coef_` is sparse
+    _mean_weight = 1.0  # of the rows of the last fit
 
     max_seconds: float | None = None
     random_state: Any = None
@@ -175,7 +176,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         return self._fit(*self._checked(X, y))
 
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
-        kernel = self._kernel(X)
+        kernel, self._mean_weight = self._kernel(X), 1.0 if weights is None else float(weights.mean())
         with as_value_error():
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             solver, state, stopped = self._trained(problem, kernel, self._seed())
@@ -294,7 +295,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
         """Warn of what training did not reach, with what to do."""
         problems = _binary_problems(solver, state, X.shape[0])
-        doubt = self._doubt(measures, bool(stopped), sum(n for _, n in problems))
+        doubt = self._doubt(measures, bool(stopped), self._mean_weight * sum(n for _, n in problems))
         if not stopped and not doubt:
             return
         how = f"was stopped by {stopped} = {getattr(self, stopped)}, before its own end" if stopped else _FAR
@@ -303,11 +304,11 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
             told.append(f"{left} of its machines did not begin, and have no vote")
         warn("; ".join(filter(None, [*told, doubt, self._cure(stopped, X)])))
 
-    def _is_near(self, measures: Measures, n: int) -> bool:  # noqa: ARG002
+    def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         """Return whether the model is as near the optimum as the solver's end promises, if rounding did not end it."""
         return True
 
-    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:
+    def _doubt(self, measures: Measures, stopped: bool, n: float) -> str:
         """Return what makes it doubtful that the model is near the optimum; empty where nothing does.
 
         Parameters
@@ -315,8 +316,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         measures : Measures
         stopped : bool
             Whether it was before the solver's own end.
-        n : int
-            The examples of all binary subproblems.
+        n : float
+            The examples of all binary subproblems, the sum of their weights.
         """
         if measures.dual_objective is not None and measures.gap is None:
             return "nothing bounds how far its objective is from the optimum"

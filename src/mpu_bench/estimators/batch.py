@@ -44,6 +44,7 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     """
 
     solvers: ClassVar = ("sbp",)
+    why_no_weights: ClassVar = "nu is the mean slack of all rows alike"
 
     nu: float = 0.01
     _: KW_ONLY

@@ -38,7 +38,7 @@ class MarginClassifier(BatchKernelClassifier, AugmentedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class MPUClassifier(MarginClassifier):
+class MPUClassifier(MarginClassifier, WeightedClassifier):
     """The margin perceptron with unlearning (mpu-2010): an L1-SVM, certified.
 
     Parameters
@@ -51,6 +51,8 @@ class MPUClassifier(MarginClassifier):
         Ends as soon as the objective is certainly at most 1 + tol times the optimum; 0: at convergence.
     accuracy : float
         What the objective is at most at convergence, as a part of the optimum.
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class; with ``margin="soft"``.
     kernel : {"linear", "poly", "rbf"}
     gamma : float, "scale" or "auto"
     degree : int
@@ -107,6 +109,7 @@ class MarginPerceptronClassifier(MarginClassifier):
     """
 
     solvers: ClassVar = ("margin-perceptron",)
+    why_no_weights: ClassVar = "a hard margin has no losses to weigh"
 
     accuracy: float = 0.01
     _: KW_ONLY
@@ -158,7 +161,7 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class SVMPerfClassifier(AugmentedClassifier):
+class SVMPerfClassifier(AugmentedClassifier, WeightedClassifier):
     """Cutting planes for the linear L1-SVM (joachims-2006), as SVMperf has them.
 
     Parameters
@@ -166,9 +169,11 @@ class SVMPerfClassifier(AugmentedClassifier):
     C : float
         The weight of the losses.
     tol : float
-        In per cent: at the end the objective is at most ``tol C n / 100`` above the optimum.
+        In per cent: at the end the objective is at most ``tol C n / 100`` above the optimum, n the sum of all weights.
     max_iter : int or None
         The most planes that are found, each by a pass over the training rows; None: no such bound.
+    class_weight : dict or "balanced", optional
+        What C is multiplied by for each class.
     fit_intercept, multi_class, n_jobs, max_seconds, verbose
         As of `MPUClassifier`.
     random_state
@@ -186,7 +191,7 @@ class SVMPerfClassifier(AugmentedClassifier):
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._made("svmperf", C=self.C, tolerance=self.tol)
 
-    def _is_near(self, measures: Measures, n: int) -> bool:
+    def _is_near(self, measures: Measures, n: float) -> bool:
         if measures.objective is None or measures.dual_objective is None:
             return False
         return measures.objective - measures.dual_objective <= self.tol * self.C * n / 100
@@ -235,7 +240,6 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
 
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
         self.__dict__.pop("_states", None)
-        self._mean_weight = 1.0 if weights is None else float(weights.mean())
         return super()._fit(X, labels, weights)
 
     @available_if(lambda self: self.kernel == "linear")  # type: ignore[untyped-decorator]
@@ -295,8 +299,8 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
             several.add(whole, Machine(solver, state, int(state.counters[PRESENTED]), None).trained())
         return several, whole
 
-    def _doubt(self, measures: Measures, stopped: bool, n: int) -> str:  # noqa: ARG002
-        at_zero = self.C * n * self._mean_weight
+    def _doubt(self, measures: Measures, stopped: bool, n: float) -> str:  # noqa: ARG002
+        at_zero = self.C * n
         if measures.objective is None or measures.objective <= (1 + LARGE_GAP) * at_zero:
             return ""
         return f"its objective is {measures.objective:.3g}, where w = 0 has {at_zero:.3g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +16,12 @@ from mpu_bench.estimators.mixins import (
     TwoClassClassifier,
     WeightedClassifier,
 )
+from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.estimators.parameters import is_checked
+from mpu_bench.solvers.online.online import OnlineSolver
+
+#: a parameter of an online solver -> what classifiers call it
+_ONLINE_WORDS = {"vectors": "budget", "passes": "max_iter"}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -35,9 +41,9 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
 
     Besides them it has what scikit-learn's users expect: ``kernel``, ``gamma``, ``degree``, ``coef0`` and
     ``cache_size`` of a solver with kernels, ``class_weight`` of one that takes weights, ``multi_class`` and ``n_jobs``
-    of one that separates two classes,
-    ``fit_intercept`` of such a one without a parameter ``bias``, and ``max_iter``, in passes over the rows, of one that
-    has no end of its own.
+    of one that separates two classes, ``fit_intercept`` of such a one without a parameter ``bias``, and ``max_iter``,
+    in passes over the rows, of one that has no end of its own. That of an `OnlineSolver` has ``partial_fit``, calls
+    its ``vectors`` ``budget`` and its ``passes`` ``max_iter``.
 
     Parameters
     ----------
@@ -51,29 +57,55 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     ConfigError
         If a parameter of the solver has the name of one of these.
     """
-    own, hints = fields(solver), types_of(solver)
-    bases: list[type[Any]] = [] if solver.ends else [Endless]
-    if solver.kernels != "linear":
-        bases.append(BatchKernelClassifier)
-    if solver.classes == "two":
-        bases.append(TwoClassClassifier if "bias" in hints else AugmentedClassifier)
-    if solver.weighted:
-        bases.append(WeightedClassifier)
+    words = _ONLINE_WORDS if issubclass(solver, OnlineSolver) else {}
+    own, hints = [each for each in fields(solver) if words.get(each.name) != "max_iter"], types_of(solver)
+    bases = [OnlineClassifier] if issubclass(solver, OnlineSolver) else _bases(solver)
     if clash := sorted({each.name for base in bases for each in fields(base)} & {each.name for each in own}):
         raise ConfigError(f"{solver.__name__}: a classifier has a parameter {clash[0]} of its own; choose another name")
 
-    def made(self: SolverClassifier, n: int) -> Solver:  # noqa: ARG001
-        return self._made(solver, **{each.name: getattr(self, each.name) for each in own})
+    def made(self: SolverClassifier, n: int, passes: int | None = None) -> Solver:  # noqa: ARG001
+        given = {each.name: getattr(self, words.get(each.name, each.name)) for each in own}
+        return self._made(solver, **given, **({} if passes is None else {"passes": passes}))
 
     declared: list[Any] = [
-        (each.name, hints[each.name] if is_checked(hints[each.name]) else Any, _field(each.default)) for each in own
+        (
+            words.get(each.name, each.name),
+            hints[each.name] if is_checked(hints[each.name]) else Any,
+            _field(each.default),
+        )
+        for each in own
     ]
     module = sys._getframe(1).f_globals.get("__name__", solver.__module__)  # of the variable, as pickle wants it
-    namespace = {"solvers": (solver.name,), "_solver": made, "__doc__": solver.__doc__, "__module__": module}
+    namespace = {
+        "solvers": (solver.name,),
+        "_solver": made,
+        "__doc__": _documentation(solver, words),
+        "__module__": module,
+    }
     return make_dataclass(
         name or f"{solver.__name__}Classifier", declared, bases=tuple(bases) or (SolverClassifier,),
         namespace=namespace, eq=False, repr=False, kw_only=True,
     )  # fmt: skip
+
+
+def _bases(solver: type[Solver]) -> list[type[Any]]:
+    """Return what the classifier of a solver that is no online one of the project is derived from."""
+    bases: list[type[Any]] = [] if solver.ends else [Endless]
+    if solver.kernels != "linear":
+        bases.append(BatchKernelClassifier)
+    if solver.classes == "two":
+        bases.append(TwoClassClassifier if "bias" in types_of(solver) else AugmentedClassifier)
+    if solver.weighted:
+        bases.append(WeightedClassifier)
+    return bases
+
+
+def _documentation(solver: type[Solver], words: Mapping[str, str]) -> str | None:
+    """Return a solver's docstring with its parameters called what the classifier calls them."""
+    text = solver.__doc__ and solver.__doc__.replace("Attributes\n    ----------\n", "Parameters\n    ----------\n")
+    for word, other in words.items():
+        text = text and text.replace(f"\n    {word} : ", f"\n    {other} : ")
+    return text
 
 
 def _field(default: Any) -> Any:

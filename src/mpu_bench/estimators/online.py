@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, any_rows, squared_norms
+from mpu_bench.core.rows import Rows, any_rows
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import Fit
@@ -24,7 +24,6 @@ from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Kernel
-from mpu_bench.kernels.matrix import refuse_overflow
 from mpu_bench.solvers.online.online import OnlineSolver
 from mpu_bench.solvers.online.sparseness import Sparseness
 
@@ -72,6 +71,10 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         Whether `fit` presents the rows in a random order, another one each pass.
     """
 
+    #: parameters whose value is searched by passes over all rows
+    of_all_rows: ClassVar[tuple[str, ...]] = ()
+    why_no_weights: ClassVar[str] = "it learns from mistakes, which have no losses to weigh"
+
     max_iter: int = 1
     shuffle: bool = False
 
@@ -102,7 +105,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(X), self._seed()
             problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
             state = self._started_in_memory(solver, problem, kernel, seed)
-            _refuse_overflow(state, problem.train)
+            solver.refuse_overflow(state, problem.train)
             if self.shuffle or self._needs_all:
                 state.stream = Stream(problem, seed)
             else:
@@ -154,7 +157,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             raise ValueError(f"{type(self).__name__}: a budget is reached by a search over all rows; give eta")
         nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
         state = self._started_in_memory(solver, nothing, self._kernel(X), self._seed())
-        _refuse_overflow(state, nothing.train)
+        solver.refuse_overflow(state, nothing.train)
         self._state = state
         self._let_go_of_rows()
 
@@ -174,7 +177,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             If a row is so long that a kernel value may not be finite; nothing is learned then.
         """
         state = self._state
-        _refuse_overflow(state, rows)
+        solver.refuse_overflow(state, rows)
         state.stream = InOrder(int(state.counters[PRESENTED]))
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
         self._train(solver, state, Until(), Fit())
@@ -183,7 +186,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
     @property
     def _needs_all(self) -> bool:
         """Whether something is found by a search over all rows."""
-        return False
+        return any(getattr(self, name) is not None for name in self.of_all_rows)
 
     def _started_in_memory(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         budget = vars(self).get("budget")
@@ -302,6 +305,7 @@ class ProjectronClassifier(OnlineClassifier):
     """
 
     solvers: ClassVar = ("projectron++",)
+    of_all_rows: ClassVar = ("budget",)
 
     eta: float = 0.1
     _: KW_ONLY
@@ -310,10 +314,6 @@ class ProjectronClassifier(OnlineClassifier):
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         sparseness = {"eta": self.eta} if self.budget is None else {"vectors": self.budget}
         return self._online("projectron++", passes=passes, **sparseness)
-
-    @property
-    def _needs_all(self) -> bool:
-        return self.budget is not None
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         if self._needs_all:
@@ -343,6 +343,7 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     """
 
     solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
+    why_no_weights: ClassVar = "it projects on a ball that holds the optimum of losses without weights alone"
 
     budget: int | None = 100
     _: KW_ONLY
@@ -363,17 +364,6 @@ class BudgetedPegasosClassifier(OnlineClassifier):
             return self._online("pegasos-multiclass", **common)
         maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
         return self._online("bpegasos", vectors=self.budget, maintenance=maintenance, **common)
-
-
-def _refuse_overflow(state: Any, rows: Rows) -> None:
-    """Refuse rows of which a kernel value may not be finite in the precision of a state.
-
-    Raises
-    ------
-    DataError
-        As of `kernels.matrix.refuse_overflow`.
-    """
-    refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
 
 
 def _precision(precision: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import fields
 from functools import cache, wraps
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, Self, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -32,13 +32,15 @@ _SAID: dict[Any, str] = {
 _TAKEN: dict[Any, Any] = {float: Real, int: Integral, bool: _TRUTH, str: str, type(None): type(None)}
 
 
-_NO_WEIGHTS = "its solver has no weight for the loss of each row"
 #: what a parameter was called in version 0.2.0 -> its name
 _RENAMED = {"bias": "fit_intercept", "vectors": "budget"}
 
 
 class KnowsOldNames:
     """A class that names the new name of a parameter which is given by its old one, and says where weights go."""
+
+    #: of one that takes no weights
+    why_no_weights: ClassVar[str] = "its solver has no weight for the loss of each row"
 
     def __new__(cls, *_arguments: Any, **parameters: Any) -> Self:
         """Refuse old names, and weights of classes where there is no place for them.
@@ -48,7 +50,7 @@ class KnowsOldNames:
         TypeError
         """
         if "class_weight" in parameters and "class_weight" not in vars(cls)["__dataclass_fields__"]:
-            raise TypeError(f"{cls.__name__} takes no class_weight: {_NO_WEIGHTS}")
+            raise TypeError(f"{cls.__name__} takes no class_weight: {cls.why_no_weights}")
         for old in parameters.keys() & _RENAMED:
             raise TypeError(f"{cls.__name__}: '{old}' is called '{_RENAMED[old]}' now")
         return super().__new__(cls)
@@ -120,7 +122,7 @@ def as_it_was_if_refused(method: Callable[..., _T]) -> Callable[..., _T]:
     @wraps(method)
     def tried(self: Any, *arguments: Any, **named: Any) -> _T:
         if "sample_weight" in named and not takes_weights:
-            raise TypeError(f"{type(self).__name__}.{method.__name__} takes no sample_weight: {_NO_WEIGHTS}")
+            raise TypeError(f"{type(self).__name__}.{method.__name__} takes no sample_weight: {self.why_no_weights}")
         before = dict(vars(self))
         try:
             return method(self, *arguments, **named)

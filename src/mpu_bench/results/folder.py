@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 from mpu_bench import resources
 from mpu_bench.config.drawings import Drawing, check_drawings
-from mpu_bench.config.overrides import read_drawings, read_judging
+from mpu_bench.config.overrides import read_shown
 from mpu_bench.config.rules import Judging, check_judging
 from mpu_bench.document import Document
 from mpu_bench.errors import StoreError
@@ -236,10 +236,10 @@ def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
     path = resources.bundled("configs") / f"{facts['config']}.yaml"
-    profile = profiles[0] if profiles else None
-    judging = read_judging(path, profile).model_dump(mode="json", by_alias=True, exclude_unset=True)
-    figures = [each.model_dump(mode="json", exclude_unset=True) for each in read_drawings(path, profile)]
-    return {"judging": judging, "figures": figures}
+    judging = read_shown(path, profiles[0] if profiles else None).model_dump(
+        mode="json", by_alias=True, exclude_unset=True
+    )
+    return {"figures": judging.pop("figures", []), "judging": judging}
 
 
 def _check_facts(facts: dict[str, Any], folder: Path) -> None:

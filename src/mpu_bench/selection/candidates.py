@@ -111,7 +111,7 @@ def candidates(facts: Facts) -> list[Candidate]:
     gammas = tuple(width * facts.width for width in WIDTHS)
     weights = {"class_weight": "balanced"} if facts.balanced else {}
     found = [
-        Candidate("mpu", "linear", "MPUClassifier", {"tol": 1e-2}, {"C": _LINEAR_CS}, 1),
+        Candidate("mpu", "linear", "MPUClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
         Candidate("dcd", "linear", "DCDClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
         Candidate("pegasos", "linear", "PegasosClassifier", {"max_iter": _PASSES}, {"C": _LINEAR_CS}, 1),
     ]
@@ -133,7 +133,7 @@ def candidates(facts: Facts) -> list[Candidate]:
         *found,
         Candidate("smo", "batch", "SMOClassifier", {"tol": 1e-2, **weights}, grid, 2),
         Candidate("rff", "batch", "RandomFourierClassifier", {"pairs": _PAIRS, **weights}, grid, 1),
-        Candidate("mfw", "batch", "FrankWolfeClassifier", {"tol": 1e-2}, grid, 1.5),
+        Candidate("mfw", "batch", "FrankWolfeClassifier", {"tol": 1e-2, **weights}, grid, 1.5),
         Candidate("LinearSVC", "scikit-learn", "LinearSVC", weights, {"C": _LINEAR_CS}, 1),
         Candidate("SVC", "scikit-learn", "SVC", {"cache_size": 500, **weights}, grid, 2),
         Candidate("SGD", "scikit-learn", "SGDClassifier", weights, {"alpha": _LAMBDAS}, 1),

@@ -8,7 +8,6 @@ from statistics import fmean, stdev
 from typing import Any
 
 from mpu_bench import published
-from mpu_bench.config.placement import is_of_seconds
 from mpu_bench.config.rules import (
     Claim,
     Explained,
@@ -20,7 +19,7 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import is_accuracy
+from mpu_bench.quantities import is_accuracy, is_seconds
 from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
@@ -56,7 +55,7 @@ def cited_by(statement: Statement) -> float | Printed | None:
 
 def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence) -> Cell:
     cited = cited_by(statement)
-    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(is_of_seconds(statement)))
+    cell = Cell(CLAIM, column=claim, sentence=name, timed=int(_is_of_seconds(statement)))
     if isinstance(cited, Printed):
         text = published.table(cited.table)[cited.row - 1][cited.column]
         cell = replace(cell, table=cited.table, row=cited.row, published=number_in(text))
@@ -70,6 +69,14 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     if cell.timed and cell.points_measured:
         return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
     return cell
+
+
+def _is_of_seconds(statement: Statement) -> bool:
+    """Return whether a statement is about measured seconds; a test recomputed from printed ones is not."""
+    if isinstance(statement, SignificantStatement) and statement.of is not None:
+        return False
+    against = getattr(statement, "against", [])
+    return any(map(is_seconds, [statement.quantity, *map(str, [against] if isinstance(against, str) else against)]))
 
 
 def _versions(statement: Statement, evidence: Evidence) -> str:

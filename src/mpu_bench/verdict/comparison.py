@@ -7,6 +7,7 @@ the statistics: these three are listed, and counted apart. What the verdicts are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from mpu_bench.verdict.cells import (
     RATIO,
     SET,
     Cell,
+    as_fitted,
     judged,
     number_in,
     with_difference,
@@ -88,7 +90,7 @@ def compare(
     ]
     cells += of_claims(judging.claims, evidence)
     cells += of_sentences(sentences, evidence, [])
-    return [with_explanation(cell, judging.explained) for cell in cells]
+    return [with_explanation(as_fitted(cell, judging.fitted), judging.explained) for cell in cells]
 
 
 def of_results(results: ResultsFolder) -> list[Cell]:
@@ -279,9 +281,22 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
-    measured = seconds / peers
-    judgement, remark = judge.judge_ratio(interval, measured), versions_remark("comparable_seconds", *sides)
-    return with_difference(judged(replace(cell, measured=measured), judgement, remark))
+    both = judge.Seconds(_seconds_of(row), _seconds_of(others[0]))
+    printed_error = math.hypot(*(_printed_error(each, cell.column, about) for each in (printed, named[0])))
+    judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)
+    return with_difference(judged(replace(cell, measured=seconds / peers, count=both.runs), judgement, remark))
+
+
+def _seconds_of(row: Summary) -> Sample:
+    """Return the mean of the seconds of a row that count, of so many runs."""
+    counted = sum(run.comparable_seconds is not None for run in row.runs) if row.runs else row.count
+    return Sample(row.means["comparable_seconds"] or 0.0, row.deviations.get("comparable_seconds"), counted)
+
+
+def _printed_error(row: Mapping[str, str], column: str, about: Table) -> float:
+    """Return the standard error of the logarithm of printed seconds; 0 where no deviation is printed."""
+    deviation, runs = number_in(published.deviation(row, column)), about.runs_on(row.get("dataset", ""))
+    return about.sample_deviation(deviation, runs) / float(row[column]) / math.sqrt(runs) if deviation else 0.0
 
 
 def _why_not_judged(*rows: Summary) -> str:

@@ -97,6 +97,9 @@ def judge_value(
         What a classifier reaches that always gives the most frequent answer, in the unit of the means.
     """
     judgement = _judged(published, measured, floor, tolerance, deterministic)
+    if tolerance.zero is not None and max(abs(published.mean), abs(measured.mean)) < tolerance.zero:
+        remark = f"both are below {tolerance.zero:g}, what a tolerance leaves of an optimum of 0"
+        return Judgement(Verdict.NOT_INFORMATIVE, judgement.allowed, None, remark)
     if constant is None or judgement.allowed is None:
         return judgement
     for name, sample in (("published", published), ("measured", measured)):
@@ -155,13 +158,53 @@ def printed_ratio(above: str, below: str) -> tuple[float, float]:
     return max(a - half_a, 0.0) / (b + half_b), (a + half_a) / (b - half_b) if b > half_b else math.inf
 
 
-def judge_ratio(interval: tuple[float, float], measured: float) -> Judgement:
-    """Return the verdict on a ratio of seconds beside the interval that print leaves."""
+class Seconds(NamedTuple):
+    """Both sides of a ratio: of each the mean, what the error of its logarithm is, and of how many runs it is."""
+
+    above: Sample
+    below: Sample
+
+    @property
+    def runs(self) -> int:
+        """Of the side that has fewer."""
+        return min(self.above.runs, self.below.runs)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the logarithm; of a side without a deviation nothing is known, and nothing is added."""
+        shares = ((side.deviation or 0.0) / side.mean / math.sqrt(side.runs) for side in self)
+        return math.hypot(*shares)
+
+
+def judge_ratio(interval: tuple[float, float], measured: Seconds, printed_error: float = 0.0) -> Judgement:
+    """Return the verdict on a ratio of seconds beside the interval that print leaves.
+
+    Parameters
+    ----------
+    interval : (float, float)
+        As `printed_ratio` returns it.
+    measured : Seconds
+    printed_error : float
+        Standard error of the printed ratio's logarithm, by printed deviations.
+    """
     low, high = interval
-    times = max(measured / high, low / measured if measured else math.inf, 1.0)
+    wide = rules().ratios.same_order
+    if high >= wide * low * (1 - _ROUNDING):
+        return Judgement(
+            Verdict.NOT_INFORMATIVE, remark=f"the reported digits leave anything from {low:.2g} to {high:.3g}"
+        )
+    ratio = measured.above.mean / measured.below.mean
+    times = max(ratio / high, low / ratio if ratio else math.inf, 1.0)
+    if measured.runs < (least := rules().ratios.least_runs):
+        return Judgement(Verdict.INCONCLUSIVE, remark=f"{measured.runs} of {least} runs whose seconds count")
     if times <= rules().ratios.agrees:
         return Judgement(Verdict.REPRODUCED)
-    return Judgement(Verdict.WITHIN_5X if times <= rules().ratios.same_order else Verdict.NOT_REPRODUCED)
+    scatter = math.exp(rules().standard_errors * math.hypot(measured.error, printed_error))
+    if times <= wide:
+        return Judgement(Verdict.WITHIN_5X)
+    if times <= wide * scatter:
+        return Judgement(Verdict.INCONCLUSIVE, remark=f"its scatter is {scatter:.2g} times")
+    return Judgement(Verdict.NOT_REPRODUCED)
 
 
 def judge_recomputed(published: str, recomputed: float, is_p_value: bool) -> Judgement:

@@ -111,19 +111,18 @@ def name_of(point: Mapping[str, Any], *more: str) -> str:
     return ", ".join([*words, *filter(None, more)])
 
 
-def verdict_at(of: Difference | None, *, is_sampled: bool = False) -> Verdict | None:
-    """Return what a point says where a difference above zero is what was stated; None within noise.
+def verdict_at(of: Difference | None, floor: float = 0.0, *, beyond_noise: bool = False) -> Verdict | None:
+    """Return what a point says where a difference above zero is what was stated; None within noise or within the floor.
 
-    It is inconclusive where one run of something random points the other way. Where test rows are sampled, too, it says
-    as little within noise as against it.
+    It is inconclusive where one run of something random points the other way. With ``beyond_noise``, it says as little
+    within noise as against it.
     """
     if of is None:
         return Verdict.NOT_RUN
-    if of.mean == 0:
+    if -floor <= of.mean <= 0:
         return None
-    if of.mean > 0 and not is_sampled:
+    if of.mean > 0 and not beyond_noise:
         return Verdict.SUPPORTED
     if of.error is None:
         return Verdict.INCONCLUSIVE
-    beyond_noise = Verdict.SUPPORTED if of.mean > 0 else Verdict.CONTRADICTED
-    return beyond_noise if of.least else None
+    return (Verdict.SUPPORTED if of.mean > 0 else Verdict.CONTRADICTED) if of.least else None

@@ -21,7 +21,7 @@ class Tolerance(Strict):
     """How far the mean of a quantity may be from the published one, besides what scatter allows.
 
     ``points``, ``of_error``, ``cap_points``: of errors and accuracies in percent. ``relative``, ``cap_relative``: of
-    counts. ``accuracy``: as the table asks for.
+    counts. ``accuracy``: as the table asks for. ``zero``: below which a number says nothing.
     """
 
     points: Positive | None = None
@@ -30,13 +30,15 @@ class Tolerance(Strict):
     relative: Positive | None = None
     cap_relative: Positive | None = None
     accuracy: bool = False
+    zero: Positive | None = None
 
 
 class Ratios(Strict):
-    """Within how many times of the printed ratio a measured one agrees, and is of the same order."""
+    """Within how many times of the printed ratio a measured one agrees, and is of the same order; of how many runs."""
 
     agrees: Annotated[float, Field(gt=1)]
     same_order: Annotated[float, Field(gt=1)]
+    least_runs: Annotated[int, Field(ge=2)]
 
 
 class Recomputed(Strict):
@@ -46,9 +48,10 @@ class Recomputed(Strict):
 
 
 class OfStatements(Strict):
-    """How many paired standard errors beyond which a point contradicts a statement."""
+    """How many paired standard errors beyond which a point contradicts a statement; how far alike may be, relative."""
 
     standard_errors: Positive
+    alike: Positive
 
 
 class Given(Strict):

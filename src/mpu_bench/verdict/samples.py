@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from mpu_bench.config.rules import AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
+from mpu_bench.config.rules import After, AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
 from mpu_bench.quantities import Record, quantity_of
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.results.means import Summary
@@ -65,7 +65,7 @@ def sample_of(
     """Return what the quantity of a statement comes to for one of its sides at a point."""
     dataset = where.dataset or point.get("dataset", "")
     if where.after is not None:
-        return _read_off(statement.quantity, where, where.after.passes, evidence, point)
+        return _read_off(statement.quantity, where, where.after, evidence, point)
     over = statement.over if isinstance(statement, OrderStatement) else None
     rows = selected(evidence.runs, where, point)
     values, reason = _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset})
@@ -84,20 +84,24 @@ def _with_test_rows(sample: Sample, quantity: str) -> Sample:
     return sample._replace(variance=sample.mean * (whole - sample.mean) / rows, test_rows=rows)
 
 
-def _read_off(quantity: str, where: Where, passes: float, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
-    """Return what a mean curve stands at after so many passes: it keeps its last value until the next checkpoint."""
-    rows = [
-        row
-        for row in selected(evidence.curves, where, point)
-        if row.means.get(quantity) is not None and (row.means.get("passes") or math.inf) <= passes * (1 + 1e-12)
-    ]
-    dataset = where.dataset or point.get("dataset", "")
+def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
+    """Return what a mean curve stands at after so many passes, or the mean of all later checkpoints.
+
+    It keeps its last value until the next checkpoint. Errors of checkpoints of the same runs are no independent ones:
+    that of a mean is the mean of theirs.
+    """
+    dataset, most = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
+    known = [row for row in selected(evidence.curves, where, point) if row.means.get(quantity) is not None]
+    rows = [row for row in known if ((row.means.get("passes") or math.inf) <= most) != after.later]
     if not rows:
         return Sample({}, False, dataset, is_of_curve=True)
-    last = max(rows, key=lambda row: row.presented or 0)
+    if not after.later:
+        rows = [max(rows, key=lambda row: row.presented or 0)]
     certain = is_certain(quantity, rows)
-    values, error = {0: last.means[quantity] or 0.0}, error_of_curve(last, quantity, certain)
-    return Sample(values, certain, dataset, error, is_of_curve=True, runs=runs_of([last]))
+    errors = [error_of_curve(row, quantity, certain) for row in rows]
+    values = {0: fmean(row.means[quantity] or 0.0 for row in rows)}
+    error = None if None in errors else fmean(map(float, filter(None, errors))) if any(errors) else 0.0
+    return Sample(values, certain, dataset, error, is_of_curve=True, runs=runs_of(rows))
 
 
 def error_of_curve(row: Summary, quantity: str, certain: bool) -> float | None:
@@ -176,5 +180,7 @@ def words_of(where: Where) -> str:
     words = [where.solver or where.dataset or where.experiment or "", *parameters]
     words += [f"B={where.budget}"] if where.budget else []
     words += [f"on {where.dataset}"] if where.dataset and where.solver else []
-    words += [f"after {where.after.passes:g} pass{'es' if where.after.passes != 1 else ''}"] if where.after else []
+    if where.after:
+        passes = f"{where.after.passes:g} pass{'es' if where.after.passes != 1 else ''}"
+        words.append(f"{'at all checkpoints ' * where.after.later}after {passes}")
     return " ".join(filter(None, words))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, singledispatch
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mpu_bench.config.rules import (
     AlikeStatement,
     BoundStatement,
+    CriticalStatement,
     CurveStatement,
     Extent,
     NumberStatement,
@@ -118,9 +119,19 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
-        words = _both(of, than, statement, peer) if apart else ""
-        found.append(Point(name, verdict_at(signed, is_sampled=of.test_rows > 0), words, p_value_of(signed)))
+        words = _both(both[0], both[1], statement, peer) if apart else ""
+        floor = _floor(statement, than.mean) if apart else 0.0
+        beyond_noise = statement.most or of.test_rows > 0
+        found.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
     return found
+
+
+def _floor(statement: OrderStatement | TrendStatement, value: float) -> float:
+    """Return by how much a point may go against a statement: as two values of the quantity may differ."""
+    if statement.over is None:
+        return _tolerance(statement.quantity, value)
+    tolerance = rules().tolerance_of(statement.quantity)
+    return (tolerance.relative or tolerance.of_error or 0.0) * abs(value)
 
 
 def _samples(
@@ -143,7 +154,7 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
             apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
         else:
             apart = apart_of(of, than)
-            allowed = statement.within or (_tolerance(statement.quantity, than.mean) if than.values else 0.0)
+            allowed = statement.within or (_alike(statement.quantity, than.mean) if than.values else 0.0)
         words = _both(of, than, statement, peer) if apart else ""
         found.append(Point(name, _near(apart, allowed), words))
     return found
@@ -175,6 +186,13 @@ def _near(between: Difference | None, allowed: float) -> Verdict | None:
     return Verdict.CONTRADICTED if abs(between.least) > allowed else None
 
 
+def _alike(quantity: str, value: float) -> float:
+    """Return how far a quantity may be from a value that it is said to be about the same as."""
+    declared = quantity_of(quantity)
+    whole = 100.0 / declared.scale if declared is not None and is_accuracy(quantity) else 0.0
+    return max(rules().statements.alike * abs(whole - value), _tolerance(quantity, value))
+
+
 def _tolerance(quantity: str, value: float) -> float:
     """Return what rules.yaml allows two values of a quantity to differ by; it speaks of errors in percent."""
     declared = quantity_of(quantity)
@@ -193,7 +211,7 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
         series.setdefault(name_of(rest), []).append(entry_at(statement, evidence, point))
     found = []
     for name, entries in series.items():
-        for before, after in _steps(entries):
+        for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.values, after.values
@@ -204,8 +222,16 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
-            found.append(Point(whole, verdict_at(signed), words))
+            floor = _floor(statement, fmean(low.values())) if low else 0.0
+            found.append(Point(whole, verdict_at(signed, floor, beyond_noise=statement.most), words))
     return found
+
+
+def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return the first and the last entry that have values; of none, the first and the last."""
+    measured = [entry for entry in entries if entry.values]
+    kept = measured if len(measured) > 1 else entries
+    return [kept[0], kept[-1]]
 
 
 def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
@@ -238,9 +264,9 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         if reason := next(filter(None, reasons), ""):
             found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
-        end = float(of[0][-1])
-        first = max(of[0][0], than[0][0], _place(statement.start, n, end) or 0.0)
-        last = min(end, than[0][-1], _place(statement.up_to, n, end) or math.inf)
+        end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
+        first = max(of.x[0], than.x[0], _place(statement.start, n, end, after) or 0.0)
+        last = min(end, than.x[-1], _place(statement.up_to, n, end, after) or math.inf)
         if first >= last:
             found.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
             continue
@@ -248,19 +274,37 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _place(place: Place | None, n: int, end: float) -> float | None:
-    return place.of(n, end) if isinstance(place, Extent) else place
+def _place(place: Place | None, n: int, end: float, after: Callable[[float], float]) -> float | None:
+    return place.of(n, end, after) if isinstance(place, Extent) else place
 
 
-Curve = tuple[Array, Array, Array]  # places on the axis, means, standard errors; NaN where one run says nothing of it
+def _after(rows: Sequence[Summary], against: str, passes: float) -> float:
+    """Return the place of the last checkpoint within so many passes."""
+    within = [row for row in rows if (row.means.get("passes") or math.inf) <= passes * (1 + 1e-12)]
+    return max((along(row, against) or 0.0 for row in within), default=0.0)
 
 
-def _curve_rows(statement: CurveStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[Summary]:
+class Curve(NamedTuple):
+    """A mean curve: places on an axis, means, standard errors (NaN where one run says nothing), of how many runs."""
+
+    x: Array
+    y: Array
+    errors: Array
+    runs: int
+
+    def at(self, grid: Array) -> NDArray[np.intp]:
+        """Return which checkpoint holds at each place: the last before it."""
+        return np.clip(np.searchsorted(self.x, grid * (1 + 1e-12), side="right") - 1, 0, len(self.x) - 1)
+
+
+def _curve_rows(
+    statement: CurveStatement | CriticalStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]
+) -> list[Summary]:
     rows = selected(evidence.curves, where, point)
     return [row for row in rows if row.means.get(statement.quantity) is not None]
 
 
-def _curve(statement: CurveStatement, rows: Sequence[Summary]) -> Curve | None:
+def _curve(statement: CurveStatement | CriticalStatement, rows: Sequence[Summary]) -> Curve | None:
     quantity, against = statement.quantity, statement.against
     certain = is_certain(quantity, rows)
     places = {}
@@ -272,31 +316,70 @@ def _curve(statement: CurveStatement, rows: Sequence[Summary]) -> Curve | None:
     if not kept:
         return None
     x, y, errors = np.array(kept, float).T
-    return x, y, errors
+    return Curve(x, y, errors, min(row.count for row in rows))
 
 
-def _along_the_axis(statement: CurveStatement, of: Curve, than: Curve, grid: Array) -> tuple[Verdict | None, str]:
-    difference_, errors = np.zeros(len(grid)), np.zeros(len(grid))
-    for (x, y, own), sign in ((of, -1.0), (than, 1.0)):
-        at = np.clip(np.searchsorted(x, grid * (1 + 1e-12), side="right") - 1, 0, len(x) - 1)
-        difference_ += sign * y[at]
-        errors = np.hypot(errors, own[at])
+def _along_the_axis(
+    statement: CurveStatement, of: Curve, than: Curve, grid: Array
+) -> tuple[Verdict | None, str, float | None]:
+    """Return what two curves say over a part of the axis, in words, and the p of what goes against the statement."""
+    places = np.stack([of.at(grid), than.at(grid)])
+    below = than.y[places[1]] - of.y[places[0]]
+    errors = np.hypot(of.errors[places[0]], than.errors[places[1]])
     if statement.kind == "near":
-        allowed = np.array([_tolerance(statement.quantity, float(y)) for y in than[1]])
-        at = np.clip(np.searchsorted(than[0], grid * (1 + 1e-12), side="right") - 1, 0, len(than[0]) - 1)
-        wrong = np.abs(difference_) - allowed[at]
+        floor = np.array([_alike(statement.quantity, float(y)) for y in than.y])[places[1]]
+        wrong = np.abs(below)
     else:
-        wrong = -difference_ if statement.kind == "below" else difference_
-    unknown = bool(np.isnan(errors[wrong > 0]).any())
-    beyond = float(np.mean(wrong > rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)))
+        floor = np.array([_tolerance(statement.quantity, float(y)) for y in than.y])[places[1]]
+        wrong = -below if statement.kind == "below" else below
+    is_near = statement.kind == "near"
+    as_stated = float(np.mean(wrong <= (floor if is_near else 0.0)))
+    against = (wrong > floor) & (wrong - is_near * floor > rules().statements.standard_errors * _known(errors))
     words = (
-        f"{100 * float(np.mean(wrong <= 0)):.1f}% of the axis as stated, {100 * beyond:.1f}% against it beyond noise"
+        f"{100 * as_stated:.1f}% of the axis as stated, {100 * float(np.mean(against)):.1f}% against it beyond noise"
     )
-    if beyond > 0:
-        return Verdict.CONTRADICTED, words
-    if unknown:
-        return Verdict.INCONCLUSIVE, words
-    return (Verdict.SUPPORTED if np.mean(wrong <= 0) > 0.5 else None), words
+    if against.any():
+        p_value = _p_over_axis((wrong - is_near * floor)[against], errors[against], of, than, places)
+        if p_value < rank_tests.LEVEL:
+            return Verdict.CONTRADICTED, words, p_value
+        return None, f"{words}, which over the whole axis may be chance: p = {p_value:.2g}", p_value
+    if bool(np.isnan(errors[wrong > floor]).any()):
+        return Verdict.INCONCLUSIVE, words, None
+    return (Verdict.SUPPORTED if as_stated > 0.5 else None), words, None
+
+
+def _known(errors: Array) -> Array:
+    return np.nan_to_num(errors, nan=math.inf)
+
+
+def _p_over_axis(wrong: Array, errors: Array, of: Curve, than: Curve, places: NDArray[np.intp]) -> float:
+    """Return the p of the worst place, one-sided by t, times the number of places that differ in a checkpoint."""
+    from scipy.special import stdtr
+
+    if not errors.all():
+        return 0.0  # nothing in it is random
+    freedom = max(1, min(curve.runs for curve in (of, than) if curve.errors.any()) - 1)
+    return float(min(1.0, np.unique(places, axis=1).shape[1] * stdtr(freedom, -(wrong / errors).max())))
+
+
+@points_of.register
+def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
+    found = []
+    for point in statement.points():
+        curve = _curve(statement, _curve_rows(statement, evidence, statement.of, point))
+        if curve is None:
+            found.append(Point(name_of(point), Verdict.NOT_RUN))
+            continue
+        x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
+        far = np.flatnonzero(ratio >= statement.before)
+        place = x[far[-1]] if len(far) else 0.0
+        earlier, later = ratio[x <= place], ratio[x >= 2 * place]
+        holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
+        words = (
+            f"{statement.before:g} times its last up to {100 * place:.2g}% of its run, later {later.max():.3g} at most"
+        )
+        found.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
+    return found
 
 
 @points_of.register

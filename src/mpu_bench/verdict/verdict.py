@@ -55,8 +55,10 @@ class Verdict(StrEnum):
     CONTRADICTED = ("refuted", "contradicted", "✗", Finding.AGAINST,
         "a claim that one of the points it covers contradicts beyond noise")
     INCONCLUSIVE = "undecided", "inconclusive", "?", Finding.OPEN, "the runs are too few to say"
+    FITTED = ("fitted", "fitted", "=", Finding.NOTHING,
+        "it agrees, and a setting was read off this very number: it tests nothing")
     NOT_INFORMATIVE = ("uninformative", "not informative", "○", Finding.OPEN,
-        "a classifier that always gives the same answer does as well")
+        "a constant answer does as well, or the reported digits leave nearly every number")
     NOT_COMPARABLE = ("not judged", "timing not comparable", "–", Finding.NOTHING,
         "seconds that were disturbed, or may have been, or those of two machines")
     NOT_RUN = "not run", "not run", "·", Finding.NOTHING, "there is no measured value; the reason stands beside it"

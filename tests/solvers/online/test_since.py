@@ -9,7 +9,6 @@ from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_EVALUATIONS, PRESENTE
 from mpu_bench.core.solver import Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Gaussian, Linear
-from mpu_bench.solver import classifier
 from oracles import toys
 
 
@@ -119,14 +118,14 @@ def test_more_features_leave_the_frequencies_of_the_first():
     np.testing.assert_array_equal(states[0].hypothesis.weights, states[1].hypothesis.weights)
 
 
-BPASClassifier, FOGDClassifier = classifier(solvers.load("bpa-s")), classifier(solvers.load("fogd"))
-
-
-@pytest.mark.parametrize("kind", [BPASClassifier, FOGDClassifier])
+@pytest.mark.parametrize("name", ["BPASClassifier", "FOGDClassifier"])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_classifier_comes_by_itself(kind, classes, tmp_path):
+def test_a_classifier_comes_by_itself(name, classes, tmp_path):
     matrix, labels = data(classes)
-    model = kind(gamma=0.2, passes=5, random_state=0).fit(matrix, labels)
+    kind = getattr(mpu_bench, name)
+    assert kind in (getattr(mpu_bench, each) for each in mpu_bench.estimators.__all__)
+    model = kind(gamma=0.2, max_iter=5, random_state=0).fit(matrix, labels)
     assert model.score(matrix, labels) > 0.6
     model.save(tmp_path / "model.mpu")
     np.testing.assert_array_equal(mpu_bench.load(tmp_path / "model.mpu").predict(matrix), model.predict(matrix))
+    assert "max_iter : int" in kind.__doc__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from mpu_bench.document import Label, MisfitError, Strict
 
@@ -23,7 +23,7 @@ def _listed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else (value,) if isinstance(value, str | int) else value
 
 
-Text = Annotated[str, BeforeValidator(plain_text)]
+Text = Annotated[str, BeforeValidator(plain_text), WithJsonSchema({"type": ["string", "integer"]})]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Names = Annotated[tuple[Annotated[Label, BeforeValidator(plain_text)], ...], BeforeValidator(_listed)]
 Column = Annotated[int, Field(ge=1, le=MOST_COLUMNS)]

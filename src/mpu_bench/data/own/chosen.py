@@ -7,13 +7,29 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import can_name_a_file
 from mpu_bench.data.download.own import identity
 from mpu_bench.data.own.adding import Wishes, look, name_of
+from mpu_bench.document import Label
 from mpu_bench.errors import DataError
+
+
+class OwnFile(Wishes):
+    """A dataset as a config names it by its file: with a name for tables, if that is chosen."""
+
+    file: Annotated[str, Field(min_length=1, max_length=4096)]
+    name: Label | None = Field(default=None, alias="as")
+    augment: float | None = None
+
+    def wishes(self, folder: Path) -> Wishes:
+        """Return what is said of the file itself, with its test file found from a folder."""
+        test = None if self.test is None else str(folder / self.test)
+        return Wishes(**self.model_dump(include=set(Wishes.model_fields)) | {"test": test})
 
 
 def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:

@@ -12,6 +12,9 @@ and alpha_i = sum_j beta_j c_ji is feasible for the dual of the L1-SVM, with the
 plane with c = 0 stands for xi >= 0 and makes the last constraint an equation. s_j = b_j - g_j.w is a plane's slack;
 that of the new plane is the sum of the losses, so that J(w) - D = C s_new - sum_j beta_j s_j.
 
+Where the loss of example i has a weight v_i, v_i c_i stands for c_i in all sums, alpha_i is at most v_i C, and the run
+ends as if n were the sum of the weights.
+
 The small problem is solved by moving multipliers between pairs of planes, warm-started: the largest s_j gains, and
 loses the one that raises D most (second order: Fan, Chen, Lin, JMLR 6, 2005). A plane that was idle, beta_j = 0, for
 50 rounds is dropped, as in the author's program. The model is the last w, as there.
@@ -46,7 +49,7 @@ from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.core.vectors import grown
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, certify_sum, finite_squared_norms
+from mpu_bench.solvers.certificates import L1_SVM, Weight, bound, certify_sum, finite_squared_norms, per_example
 
 _IDLE_ROUNDS = 50  # after which a plane is dropped
 _GAP_PART = 0.2  # of J - D, to which the small problem is solved
@@ -63,7 +66,7 @@ PROGRESS = np.dtype(
         ("planes", "i8"),  # m
         ("status", "i8"),
         ("loss", "f8"),  # sum over this round's examples
-        ("violators", "i8"),  # how many of them have a loss
+        ("violators", "f8"),  # how many of them have a loss; the sum of their weights
         ("dual", "f8"),  # the largest D
         ("still", "i8"),  # rounds since D has risen
     ]
@@ -78,6 +81,8 @@ class Arrays(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
+    loss_weights: Weight  #: 1, or that of each example
+    total: float  #: n, or the sum of the weights
     weights: NDArray[np.float64]  #: w (d,)
     planes: NDArray[np.float64]  #: g (capacity, d)
     offsets: NDArray[np.float64]  #: b (capacity,)
@@ -111,6 +116,7 @@ class SVMperf(Solver):
     name = "svmperf"
     deterministic: ClassVar = True
     paper = "joachims-2006"
+    weighted: ClassVar = True
     ends: ClassVar = True
     objective: ClassVar = L1_SVM
     optimum: ClassVar = "optimum"
@@ -122,9 +128,12 @@ class SVMperf(Solver):
         """Start at w = 0, with the plane c = 0 alone; nothing is random."""
         self.check(problem, kernel)
         finite_squared_norms(problem)
+        loss_weights = per_example(1.0, problem)
         arrays = Arrays(
             problem.train,
             problem.signs(),
+            loss_weights,
+            float(np.broadcast_to(loss_weights, problem.n).sum()),
             new_weights(problem.features),
             np.zeros((_FIRST_CAPACITY, problem.features)),
             np.zeros(_FIRST_CAPACITY),
@@ -152,8 +161,9 @@ class SVMperf(Solver):
         arrays, weights, m = state.arrays, state.arrays.weights, state.arrays.progress[0].planes
         multipliers, norms = arrays.multipliers[:m], np.sqrt(squared_norms(arrays.rows))
         total = float(multipliers @ arrays.offsets[:m]) * min(1.0, self.C / float(multipliers.sum()))  # moves round
-        reach = self.C * float(norms.sum())
-        return certify_sum(arrays.rows, arrays.signs, weights, self.C, norms, total, weights, reach)
+        reach = self.C * float((arrays.loss_weights * norms).sum())
+        C = self.C * arrays.loss_weights
+        return certify_sum(arrays.rows, arrays.signs, weights, C, norms, total, weights, reach)
 
 
 def _with_room(arrays: Arrays) -> Arrays:
@@ -184,6 +194,7 @@ def _advance(arrays, counters, C, tolerance, until):
 def _present(arrays, counters, last):
     """Add the violators among the examples up to ``last - 1`` to the new plane."""
     rows, signs, weights, progress = arrays.rows, arrays.signs, arrays.weights, arrays.progress[0]
+    loss_weights, sum_of_violators = arrays.loss_weights, progress.violators
     plane, first, loss = arrays.planes[progress.planes], progress.position, progress.loss
     violators = np.empty(_BLOCK_EXAMPLES, np.uint32)
     for block in range(first, last, _BLOCK_EXAMPLES):
@@ -192,11 +203,12 @@ def _present(arrays, counters, last):
             response = signs[i] * dot(rows, np.uint32(i), weights)
             violators[size] = i  # no branch, which would be taken at random
             size += np.int64(response < 1.0)  # c_i
-            loss += max(0.0, 1.0 - response)
+            loss += bound(loss_weights, i) * max(0.0, 1.0 - response)
         for k in range(size):
-            add(rows, violators[k], signs[violators[k]], plane)
-        progress.violators += size
-    progress.loss = loss
+            weight = bound(loss_weights, violators[k])
+            add(rows, violators[k], weight * signs[violators[k]], plane)
+            sum_of_violators += weight
+    progress.loss, progress.violators = loss, sum_of_violators
     progress.position = last
     counters[PRESENTED] += last - first
     counters[INNER_PRODUCTS] += last - first
@@ -210,7 +222,7 @@ def _end_round(arrays, counters, C, tolerance):
     gap, dual = C * progress.loss - slack, (total + slack) / 2.0  # J - D, and D: ||w||^2 is total - slack
     progress.still = 0 if dual > progress.dual + _NOISE * total else progress.still + 1
     progress.dual = max(progress.dual, dual)
-    if gap <= tolerance / 100.0 * C * len(arrays.signs) or progress.still == _STILL_ROUNDS:
+    if gap <= tolerance / 100.0 * C * arrays.total or progress.still == _STILL_ROUNDS:
         progress.status = Status.DONE
     else:
         _add_plane(arrays)
@@ -223,7 +235,7 @@ def _end_round(arrays, counters, C, tolerance):
             counters[UPDATES] += 1
             _drop_idle_planes(arrays)
             _update_weights(arrays)
-    progress.position, progress.loss, progress.violators = 0, 0.0, 0
+    progress.position, progress.loss, progress.violators = 0, 0.0, 0.0
     if progress.planes < len(arrays.planes):
         arrays.planes[progress.planes][:] = 0.0
 

@@ -10,6 +10,10 @@ are those of a ball, and the maximum is the minimal ball that encloses all point
 nothing but that (4.4): Delta^2 is k~_11 then (step 3), a constant. With responses s_i = sum_j alpha_j k~_ij the squared
 distance of a point from the centre is g_i = Delta^2 + R - 2 s_i (20).
 
+Where the loss of example i has a weight, C_i, that many times C, stands for C in k~_ii. The maximum is then that of a
+ball whose centre is in a subspace (Tsang, Kwok, Zurada: "Generalized Core Vector Machines", IEEE Transactions on Neural
+Networks 17, 2006), and Delta^2 is K_11 + 1 + 1 / max C_i, a constant.
+
 An iteration searches the point i* farthest from the centre (`farthest.py`) and takes a step towards it, which is what
 the three differ in. The ball at the start is that of 20 random points. An algorithm ends when g_i* <= (1 + eps)^2 r^2
 for the farthest point i* it knows; where that is the farthest of all, (1 - eps') g* <= g <= g* with
@@ -73,6 +77,7 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
 from mpu_bench.kernels.precision import Precision, centred, is_single_enough, precision_of_rows
+from mpu_bench.solvers.certificates import per_example
 from mpu_bench.solvers.meb.certificate import Weights, of_radius, of_svm
 from mpu_bench.solvers.meb.core_set import (
     CoreSet,
@@ -165,6 +170,7 @@ class BallSolver(Solver):
         "support_vectors": 0.3,
         "objective": 1e-3,
     }
+    weighted: ClassVar = True
     ends: ClassVar = True
 
     C: Annotated[float, Gt(0), Lt(np.inf)] = 1.0
@@ -197,8 +203,12 @@ class BallSolver(Solver):
         norms = squared_norms(problem.train)
         refuse_overflow(norms, kernel, np.dtype(np.float32))
         least = 1.0 / (_MOST_LOSS * (float(kernel_diagonal(kernel, norms).max(initial=0.0)) + 1.0))
-        if least > self.C:
-            raise ConfigError(f"{self.name}: C is {self.C:g}; it must be at least {least:.2g} with these rows")
+        if least > (largest := self._largest(problem)):
+            raise ConfigError(f"{self.name}: C is {largest:g}; it must be at least {least:.2g} with these rows")
+
+    def _largest(self, problem: Problem) -> float:
+        """Return the largest C_i."""
+        return float(np.max(per_example(self.C, problem)))
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start from the minimal ball of 20 random points."""
@@ -213,10 +223,10 @@ class BallSolver(Solver):
         rounding = _UNITS_OF_ROUNDING * float(np.finfo(np.float64).eps) * (scale + 1.0)
         ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding)
         if self.stop is None:
-            ball.delta2 = squared_point_norm(kernel, first, self.C, precision)  # step 3
+            ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
         state = State(
             problem,
-            Examples(any_rows(rows), problem.labels, kernel, float(self.C)),
+            Examples(any_rows(rows), problem.labels, kernel, per_example(self.C, problem)),
             new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb, precision),
             new_history(n, features, 0, 0, precision),
             new_search(n, sampled, 0 if sampled == n else confirmations, seed),
@@ -236,7 +246,7 @@ class BallSolver(Solver):
         those of its dual variables alpha_i / R are compared with 1, and these are about C at most.
         """
         if self.stop is not None:
-            return precision_of_rows(problem, kernel, self.C, _SHARE_OF_GAP * self.stop)
+            return precision_of_rows(problem, kernel, self._largest(problem), _SHARE_OF_GAP * self.stop)
         first = float(kernel_diagonal(kernel, squared_norms(take(rows, np.zeros(1, np.int64))))[0]) + 1.0
         is_single = float(np.finfo(np.float32).eps) / 2 * scale <= _COARSEST * self.eps * first
         return "single" if is_single and is_single_enough(rows, kernel) else "double"
@@ -307,15 +317,19 @@ class BallSolver(Solver):
 def _first_ball(
     examples: Examples, core: CoreSet, search: Search, ball: np.recarray[Any, Any], counters: NDArray[np.int64]
 ) -> None:
-    """Find the minimal ball of some random points by SMO, and keep those with weight."""
-    points = min(FIRST_POINTS, len(examples.labels))
+    """Find the minimal ball of some random points by SMO, from alphas in the ratio of their C, and keep some."""
+    points, n = min(FIRST_POINTS, len(examples.labels)), len(examples.labels)
     kernel_rows = np.empty((points, points), core.buffer.dtype)
     _part_of_first_ball(examples, core, search, kernel_rows, 0.0, 0.0, ball, counters)
+    C = np.broadcast_to(examples.C, n)[core.members[:points]]
+    ratios, largest = C / C.max(), float(C.max())
+    total = float(ratios.sum())
+    core.coefficients[:points] = core.signs[:points] * (ratios / total)
     for slot in range(points):
         score = (kernel_rows[slot] + 1.0) @ core.coefficients[:points]
-        core.responses[slot] = core.signs[slot] * score + 1.0 / (points * examples.C)
-    R = float(core.responses[:points].mean())
-    tolerance = _FIRST_TOLERANCE * float(core.diagonal[:points].mean())
+        core.responses[slot] = core.signs[slot] * score + 1.0 / (total * largest)
+    R = float((ratios * core.responses[:points]).sum()) / total
+    tolerance = _FIRST_TOLERANCE * (float((ratios * core.diagonal[:points]).sum()) / total)
     _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball, counters)
     ball.bias = core.coefficients.sum()
 
@@ -337,12 +351,11 @@ def _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball,
 
 @jit(inline="always")
 def _first_points(examples, core, search, kernel_rows, counters):
-    """Put random points into the core set, with equal weights; ``kernel_rows`` gets their kernel values."""
+    """Put random points into the core set; ``kernel_rows`` gets their kernel values."""
     points = len(kernel_rows)
     draw(search.order, points, search.generator)
     for p in range(points):
-        slot = add_slot(core, examples, search.order[p], 0.0)
-        core.coefficients[slot] = core.signs[slot] / points
+        add_slot(core, examples, search.order[p], 0.0)
     for slot in range(points):
         kernel_row = row(core, examples, core.members[slot], counters)
         for k in range(points):

@@ -1,16 +1,16 @@
 """What the weights of a ball, and nothing else, say of the optimum: of the radius, and of the L2-SVM itself.
 
-With m_i = y_i f(x_i), s_i = m_i + alpha_i / C and R = sum_i alpha_i s_i (symbols: `ball.py`):
+With m_i = y_i f(x_i), s_i = m_i + alpha_i / C_i and R = sum_i alpha_i s_i (symbols: `ball.py`):
 
     radius   r^2 = Delta^2 - R,   max_i g_i = Delta^2 + R - 2 min_i s_i
-    SVM      F(u) = ||u||^2 + b^2 + C sum_i max(0, 1 - y_i f_u(x_i))^2
+    SVM      F(u) = ||u||^2 + b^2 + sum_i C_i max(0, 1 - y_i f_u(x_i))^2
     dual     2 sum_i beta_i - beta' K~ beta,   beta_i >= 0
 
 The multiple beta = t alpha with the largest dual objective has t = 1 / R, which gives 1 / R; so R* = 1 / F*. Each
 multiple v of f has an F that is at least F*, so F(v f) R - 1 bounds the relative error of R and of F alike:
-R <= (1 + gap) R*. The best v is the minimum of a convex function of one variable. Where all s_i are above zero, v = 1 /
-min s and the losses alpha_i / (C min s), which are not below those of v f, show that the gap is at most R^2 / (min s)^2
-- 1, which is at most R / (2 min s - R) - 1.
+R <= (1 + gap) R*. The best v is the minimum of a convex function of one variable. Where all s_i are above zero,
+v = 1 / min s and the losses alpha_i / (C_i min s), which are not below those of v f, show that the gap is at most
+R^2 / (min s)^2 - 1, which is at most R / (2 min s - R) - 1.
 
 All is in double precision (`solvers/expansions.py`), and rounded so that no gap is below the true one: margins and
 responses down, R and w.w up.
@@ -30,7 +30,7 @@ from mpu_bench.core.solver import Measures
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import centred
-from mpu_bench.solvers.certificates import rounding
+from mpu_bench.solvers.certificates import per_example, rounding
 from mpu_bench.solvers.expansions import responses_of
 
 _MULTIPLES = 30  # of f that are tried; Newton's method needs a few
@@ -56,24 +56,26 @@ class _Bounds(NamedTuple):
 
 def of_radius(weights: Weights) -> Measures:
     """Bound the squared radius by the farthest of all points."""
-    problem, kernel, C = weights[:3]
+    problem, kernel, C = weights.problem, weights.kernel, per_example(weights.C, weights.problem)
     bounds, first = _bounds(weights), squared_norms(take(problem.train, np.zeros(1, np.int64)))
-    delta2 = float(kernel_diagonal(kernel, first)[0]) + 1.0 + 1.0 / C
-    error = kernel.growth(first[0]) * rounding(problem.features + _FEW, delta2)
+    delta2 = float(kernel_diagonal(kernel, first)[0]) + 1.0 + 1.0 / float(np.max(C))
+    error = kernel.growth(first[0]) * rounding(problem.features + _FEW, max(delta2, 1.0 / float(np.min(C))))
     return _known(kernel, Measures.certified(delta2 + bounds.R - 2 * bounds.least, delta2 - bounds.R, error))
 
 
 def of_svm(weights: Weights) -> Measures:
     """Bound the SVM's objective by the losses of all examples."""
     bounds, C = _bounds(weights), weights.C
+    loss_weights = np.broadcast_to(per_example(1.0, weights.problem), bounds.margins.shape)
     objective, multiple = np.inf, 1.0 / bounds.R
     for _ in range(_MULTIPLES):
         losses = np.maximum(0.0, 1.0 - multiple * bounds.margins)
-        value = float(multiple * multiple * bounds.squared_norm + C * (losses @ losses))
+        value = float(multiple * multiple * bounds.squared_norm + C * ((loss_weights * losses) @ losses))
         if not value < objective:
             break
         objective, lossy = value, bounds.margins[losses > 0]
-        multiple = max(C * float(lossy.sum()) / (bounds.squared_norm + C * float(lossy @ lossy)), 0.0)
+        weighted = loss_weights[losses > 0] * lossy
+        multiple = max(C * float(weighted.sum()) / (bounds.squared_norm + C * float(weighted @ lossy)), 0.0)
     error = rounding(len(bounds.margins) + _FEW, objective)
     return _known(weights.kernel, Measures.certified(objective + error, 1.0 / bounds.R))
 
@@ -84,7 +86,8 @@ def _known(kernel: Kernel, measures: Measures) -> Measures:
 
 
 def _bounds(weights: Weights) -> _Bounds:
-    problem, kernel, C, members, alphas = weights
+    problem, kernel, _, members, alphas = weights
+    C = np.broadcast_to(per_example(weights.C, problem), problem.n)[members]
     problem = replace(problem, train=centred(problem.train, kernel, np.float64))
     alphas, signs = alphas / alphas.sum(), problem.signs()
     coefficients = np.zeros(problem.n)

@@ -1,6 +1,7 @@
 """The core set: the examples whose weight is or was above zero, their responses, and rows of kernel values with them.
 
-The point of example i is z_i = (y_i Phi(x_i), y_i, e_i / sqrt(C)); k~_ij = z_i.z_j = y_i y_j (K_ij + 1) + delta_ij / C.
+The point of example i is z_i = (y_i Phi(x_i), y_i, e_i / sqrt(C_i)), where C_i is C times its weight;
+k~_ij = z_i.z_j = y_i y_j (K_ij + 1) + delta_ij / C_i.
 An example of the core set has a *slot*. Weights and responses s_i = sum_j alpha_j k~_ij are kept divided by a scale,
 so that a step towards or away from one point changes one weight, and the responses by one row of kernel values.
 
@@ -24,6 +25,7 @@ from mpu_bench.core.vectors import Vectors, enlarged, grown, new_vectors, put
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision
+from mpu_bench.solvers.certificates import Weight, bound
 
 _VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
 _FEWEST_ROWS = 2  # there is always room for two: SMO works with a pair
@@ -35,7 +37,7 @@ class Examples(NamedTuple):
     rows: AnyRows
     labels: NDArray[np.int32]  #: (n,) 0 or 1
     kernel: Kernel
-    C: float
+    C: Weight  #: of all, or of each (n,)
 
 
 class CoreSet(NamedTuple):
@@ -172,7 +174,7 @@ def add_slot(core, examples, i, response):
     put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = np.float64(_k_xx(examples, core.vectors, slot)) + 1.0 + 1.0 / examples.C
+    core.diagonal[slot] = np.float64(_k_xx(examples, core.vectors, slot)) + 1.0 + 1.0 / bound(examples.C, i)
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 

@@ -15,6 +15,7 @@ import numpy as np
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit
 from mpu_bench.core.ordering import number, order
+from mpu_bench.solvers.certificates import bound
 from mpu_bench.solvers.meb.core_set import row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
@@ -49,8 +50,8 @@ def minimise(core, examples, R, tolerance, counters):
         coefficients[i], coefficients[j] = gets, gives
         _move(s, signs, t * signs[i], row_i, -t * signs[j], row_j)
         # the rows hold K alone: the diagonal of k~ has 1/C more
-        s[i] += t / examples.C
-        s[j] -= t / examples.C
+        s[i] += t / bound(examples.C, core.members[i])
+        s[j] -= t / bound(examples.C, core.members[j])
         counters[UPDATES] += 1
     core.active[0] = m
     return R

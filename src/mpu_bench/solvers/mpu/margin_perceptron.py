@@ -41,6 +41,6 @@ class MarginPerceptron(ThresholdPerceptron):
     accuracy: Annotated[float, Gt(0), Lt(1)] = 1e-2
     smallest_margin: Annotated[float, Gt(0), Lt(1)] = 1e-6
 
-    def thresholds(self, R2: float) -> Thresholds:
+    def thresholds(self, R2: float, heaviest: float) -> Thresholds:  # noqa: ARG002
         """Choose b for the accuracy wanted; nothing is unlearned."""
         return Thresholds(np.inf, R2 / self.accuracy, np.inf, 0.0, self.smallest_margin * float(np.sqrt(R2)))

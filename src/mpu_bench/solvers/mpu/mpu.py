@@ -18,6 +18,10 @@ Hard margin: I is infinite and C is not used. Before running, the margin is cert
 1 / (1 + min(db, b + R^2) / b) of the maximum (11). As (b + R^2) / b is above 1, for eps < 1 the fraction 1 / (1 + eps)
 takes db / b = eps. The certificate after running is (12), which at convergence is above that fraction as well, by (19).
 
+Soft margin, where the loss of example i has a weight s_i: its C is s_i C and its bound s_i I, with the same b, and (23)
+and (24) hold as they are. s_i I need not be an integer: the last update before this bound, or before 0, is then less
+than one and counts as one, so that (22) has sum_i s_i for n and is multiplied by the largest ceil(s_i I) / (s_i I).
+
 Section 4: an example is learned or unlearned as often as (8) allows at once, a multiple update. All examples are
 presented in a new random order; those with a.z_i <= c-bar b or I_i > 0 form the first active set, and those of the
 first that change and keep I_i > 0 the second, which is presented until nothing changes or ten times. After four rounds
@@ -36,7 +40,8 @@ Deviations, all in how a run ends; they are looked at after the presentation of 
   is known. Algorithm 1 would not end. In soft margin a zero z_i, whose p_i no update changes, starts with I_i = I.
 - A number is no longer finite.
 
-All I_i are doubles that hold integers, exact below 2^53. Responses p_i, linear and with a kernel: responses.py.
+All I_i are doubles that hold integers, or s_i I less an integer, exact below 2^53. Responses p_i, linear and with a
+kernel: responses.py.
 """
 
 from __future__ import annotations
@@ -69,7 +74,7 @@ from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, certify
+from mpu_bench.solvers.certificates import L1_SVM, Weight, bound, certify, per_example
 from mpu_bench.solvers.expansions import response_rounding
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
@@ -125,12 +130,13 @@ class Thresholds(NamedTuple):
         return self.unlearn_at - self.b
 
 
-def soft_update_bound(thresholds: Thresholds, R2: float, n: int) -> float | None:
+def soft_update_bound(thresholds: Thresholds, R2: float, weights: NDArray[np.float64]) -> float | None:
     """Return how many updates Theorem 2 allows in soft margin, (22); None where all examples are zero."""
     if R2 == 0.0:
         return None
-    reach = 2.0 * thresholds.b + thresholds.delta_b
-    return n * thresholds.I_max * reach / (thresholds.delta_b - R2)
+    reach, bounds = 2.0 * thresholds.b + thresholds.delta_b, thresholds.I_max * weights
+    partial = float((np.ceil(bounds) / bounds).max())  # updates, in units of what they change
+    return float(weights.sum()) * thresholds.I_max * partial * reach / (thresholds.delta_b - R2)
 
 
 class State(NamedTuple):
@@ -139,6 +145,7 @@ class State(NamedTuple):
     thresholds: Thresholds
     responses: Responses
     squared_norms: NDArray[np.float64]  #: ||z_i||^2 (n,)
+    weights: Weight  #: s_i, what I is multiplied by
     multiplicities: NDArray[np.float64]  #: I_i (n,)
     sets: NDArray[np.uint32]  #: (3, n): all examples and the two active sets
     sizes: NDArray[np.int64]  #: (3,) of the sets
@@ -155,17 +162,18 @@ class ThresholdPerceptron(Solver):
     ends: ClassVar = True
 
     @abstractmethod
-    def thresholds(self, R2: float) -> Thresholds:
-        """Choose the constants for the accuracy wanted; ``R2`` is max ||z_i||^2."""
+    def thresholds(self, R2: float, heaviest: float) -> Thresholds:
+        """Choose the constants for the accuracy wanted; ``R2`` is max ||z_i||^2, ``heaviest`` the largest weight."""
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start at a = 0; a hard margin ends at once where a look at the rows shows that there is none."""
         self.check(problem, kernel)
         responses, norms = responses_to_zero(problem, kernel)
-        thresholds, n = self.thresholds(float(norms.max())), problem.n
+        n, weights = problem.n, per_example(1.0, problem)
+        thresholds = self.thresholds(float(norms.max()), float(np.max(weights)))
         multiplicities, no_margin = np.zeros(n), False
         if np.isfinite(thresholds.I_max):
-            multiplicities[norms == 0.0] = thresholds.I_max
+            multiplicities = np.where(norms == 0.0, thresholds.I_max * weights, 0.0)
         else:
             check_shortest(self.accuracy, thresholds.b, norms)  # type: ignore[attr-defined]
             no_margin = bool(obvious_cause(problem.train, responses.signs, norms, problem.features))
@@ -179,7 +187,9 @@ class ThresholdPerceptron(Solver):
         sets, sizes, stream = np.zeros((3, n), np.uint32), np.array([n, 0, 0]), rng(seed, self.name)
         sets[ALL] = np.arange(n)
         shuffle(stream, sets[ALL], n)
-        return State(thresholds, responses, norms, multiplicities, sets, sizes, stream, progress, new_counters())
+        return State(
+            thresholds, responses, norms, weights, multiplicities, sets, sizes, stream, progress, new_counters()
+        )
 
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
@@ -196,7 +206,7 @@ class ThresholdPerceptron(Solver):
         if norm == 0.0:
             return Measures()
         wanted = min(guaranteed_fraction(b, delta_b, R2), 1.0 / (1.0 + state.thresholds.stop))
-        margin = float(hinge_sum_and_min(state.responses, b)[1] / norm)
+        margin = float(hinge_sum_and_min(state.responses, b, state.weights)[1] / norm)
         if margin <= 0.0:
             return Measures(margin=margin, margin_fraction_wanted=wanted)
         return Measures(
@@ -244,6 +254,7 @@ class MPU(ThresholdPerceptron):
 
     name = "mpu"
     paper = "mpu-2010"
+    weighted: ClassVar = True
     optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
@@ -252,23 +263,29 @@ class MPU(ThresholdPerceptron):
     margin: Literal["soft", "hard"] = "soft"
     smallest_margin: Annotated[float, Gt(0), Lt(1)] = 1e-6
 
-    def thresholds(self, R2: float) -> Thresholds:
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what a solver refuses, and weights for a hard margin."""
+        super().check(problem, kernel)
+        if self.margin == "hard" and problem.weights is not None:
+            raise ConfigError("mpu: a hard margin has no losses to weigh; take margin: soft, or no weights")
+
+    def thresholds(self, R2: float, heaviest: float) -> Thresholds:
         """Choose I and b for the accuracy wanted.
 
         Raises
         ------
         ConfigError
-            If I is beyond 2^53, where doubles no longer hold all integers.
+            If I of an example is beyond 2^53, where doubles no longer hold all integers.
         """
         delta_b = 3.0 * R2  # above R^2, (7)
         if self.margin == "hard":
             b = delta_b / self.accuracy  # (11)
             return Thresholds(np.inf, b, b + delta_b, self.stop, self.smallest_margin * float(np.sqrt(R2)))
         I_max = float(self.C * delta_b * (2.0 + self.accuracy) / self.accuracy + 1.0)  # Remark 4
-        if I_max > 2.0**53:
+        if I_max * heaviest > 2.0**53:
             raise ConfigError(
-                f"C ||x||^2 of the longest training row is {self.C * R2:.1e}, for which no double holds the I ="
-                f" {I_max:.1e} of accuracy {self.accuracy}; scale the features down or take a smaller C"
+                f"C ||x||^2 of the longest training row is {self.C * heaviest * R2:.1e}, for which no double holds the"
+                f" I = {I_max * heaviest:.1e} of accuracy {self.accuracy}; scale the features down or take a smaller C"
             )
         I_max = float(np.floor(I_max))
         return Thresholds(I_max, I_max / self.C, I_max / self.C + delta_b, self.stop, 0.0)
@@ -277,26 +294,24 @@ class MPU(ThresholdPerceptron):
         """Certify w = a / b: its objective by the dual variables I_i / b (24), or its margin (12)."""
         if self.margin == "hard":
             return super().measures(state)
-        b, responses, multiplicities, n = (
-            state.thresholds.b,
-            state.responses,
-            state.multiplicities,
-            len(state.sets[ALL]),
-        )
-        bound = soft_update_bound(state.thresholds, float(state.squared_norms.max()), n)
+        b, responses, multiplicities = state.thresholds.b, state.responses, state.multiplicities
+        weights = np.broadcast_to(state.weights, len(multiplicities))
+        most = soft_update_bound(state.thresholds, float(state.squared_norms.max()), weights)
         if isinstance(responses, LinearResponses):
-            certified = certify(responses.rows, responses.signs, responses.a / b, multiplicities / b, self.C)
-            return certified._replace(update_bound=bound)
+            w, alphas = responses.a / b, multiplicities / b
+            certified = certify(responses.rows, responses.signs, w, alphas, self.C * state.weights)
+            return certified._replace(update_bound=most)
         exact, total = anew(responses, multiplicities), float(multiplicities.sum())
-        squared, (loss, smallest) = float(squared_norm_of_a(exact, multiplicities)), hinge_sum_and_min(exact, b)
+        squared = float(squared_norm_of_a(exact, multiplicities))
+        loss, smallest = hinge_sum_and_min(exact, b, state.weights)
         kernel, norms = responses.gram.kernel, squared_norms(responses.rows)
         off = float(response_rounding(norms, kernel, responses.features, multiplicities).max()) / b
         certified = Measures.certified(
             (squared / 2 / b + self.C * float(loss)) / b,
             (total - squared / 2 / b) / b,
-            off * (total / 2 / b + self.C * n),
+            off * (total / 2 / b + self.C * float(weights.sum())),
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
-            update_bound=bound,
+            update_bound=most,
         )  # (24)
         return certified if kernel.positive_semidefinite else certified._replace(dual_objective=None, gap=None)
 
@@ -325,7 +340,7 @@ def _advance(state, until):
 def _present(state, until):
     """Go on with the round over a set, the for loop of Algorithm 1, and collect the active set below it."""
     responses, norms, multiplicities = state.responses, state.squared_norms, state.multiplicities
-    I_max, b, unlearn_at = state.thresholds.I_max, state.thresholds.b, state.thresholds.unlearn_at
+    weights, b, unlearn_at = state.weights, state.thresholds.b, state.thresholds.unlearn_at
     progress, sizes, counters = state.progress[0], state.sizes, state.counters
     presented_set, first = progress.presented_set, progress.position
     examples, collected = state.sets[presented_set], state.sets[min(presented_set + 1, SECOND)]
@@ -333,7 +348,7 @@ def _present(state, until):
     size = np.uint32(0) if presented_set == SECOND else np.uint32(sizes[presented_set + 1])
     gap, dual, smallest = progress.gap, progress.dual, progress.smallest
     steps, updates = 0, 0.0
-    loss_weight = 0.0 if np.isinf(I_max) else I_max
+    I_of_all, is_hard = state.thresholds.I_max, np.isinf(state.thresholds.I_max)
     near, end = _C_BAR * b, np.uint32(len(examples) - 1)
     for position in range(np.uint32(first), np.uint32(last)):
         soon = examples[min(position + EXAMPLES_AHEAD, end)]
@@ -341,8 +356,9 @@ def _present(state, until):
         prefetch(norms, soon)
         prefetch(multiplicities, soon)
         i = examples[position]
-        p_i, I_i, delta = response(responses, i), multiplicities[i], 0.0
-        gap += loss_weight * max(b - p_i, 0.0) - I_i * (b - p_i)  # this example's part of primal - dual
+        p_i, I_i, I_max, delta = response(responses, i), multiplicities[i], I_of_all * bound(weights, i), 0.0
+        # this example's part of primal - dual
+        gap += (0.0 if is_hard else I_max) * max(b - p_i, 0.0) - I_i * (b - p_i)
         smallest = min(smallest, p_i)
         if p_i <= b and I_i < I_max:  # learn, (8), as often as section 4 allows at once
             delta = min(np.floor((b - p_i) / norms[i]) + 1.0, I_max - I_i)
@@ -353,7 +369,7 @@ def _present(state, until):
             I_i += delta
             multiplicities[i] = I_i
             steps += 1
-            updates += abs(delta)
+            updates += np.ceil(abs(delta))
             dual += delta * (b - p_i - delta * norms[i] / 2.0)
         if presented_set == ALL:
             collects = p_i <= near or I_i > 0.0
@@ -449,7 +465,7 @@ def _margin_holds(state, norm, total):
 def _survey(state):
     """Evaluate the losses and the smallest response over all examples, counted."""
     state.counters[INNER_PRODUCTS] += len(state.multiplicities) * inner_products_per_response(state.responses)
-    return hinge_sum_and_min(state.responses, state.thresholds.b)
+    return hinge_sum_and_min(state.responses, state.thresholds.b, state.weights)
 
 
 def _largest_margin(state: State) -> float:

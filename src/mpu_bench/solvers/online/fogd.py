@@ -27,10 +27,11 @@ from mpu_bench.core.counters import INNER_PRODUCTS, STEPS, UPDATES, new_counters
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import FourierModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import nonzeros
+from mpu_bench.core.rows import Rows, nonzeros, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.kernels import Gaussian, Kernel
+from mpu_bench.kernels.matrix import refuse_overflow
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for, next_example, predict
 
 
@@ -89,6 +90,10 @@ class FOGD(OnlineSolver):
             np.zeros(problem.features, np.uint32), np.zeros(problem.features),
         )  # fmt: skip
         return State(Stream(problem, seed), kernel, f, np.zeros(1, np.int64), new_counters())
+
+    def refuse_overflow(self, state: State, rows: Rows) -> None:
+        """Refuse rows whose angles would be rounding alone."""
+        refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.scores.dtype)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn."""

@@ -15,7 +15,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import prefetch_row
+from mpu_bench.core.rows import Rows, prefetch_row, squared_norms
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import (
@@ -33,6 +33,7 @@ from mpu_bench.core.vectors import (
 )
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.matrix import refuse_overflow
 from mpu_bench.kernels.precision import Precision
 
 _PREFETCH_DISTANCE = 8  # examples
@@ -141,6 +142,16 @@ class OnlineSolver(Solver):
                 f"a score is not finite: values of the kernel {state.kernel} are too large for the precision of kernel"
                 " values; scale the features down or take normalize: true"
             )
+
+    def refuse_overflow(self, state: Any, rows: Rows) -> None:
+        """Refuse rows of which a kernel value may not be finite in the precision of a state.
+
+        Raises
+        ------
+        DataError
+            As of `kernels.matrix.refuse_overflow`.
+        """
+        refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
 
     def ended(self, state: Any) -> bool:  # noqa: ARG002
         """Return whether the run ends before all examples have been presented."""
