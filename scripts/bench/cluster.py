@@ -26,10 +26,9 @@ from distributed import Client, LocalCluster, get_worker
 from mpu_bench.config.read import read_config
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.experiment import environment, plan, runner
-from mpu_bench.experiment.messages import Finished, encode
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made
 from mpu_bench.experiment.pool.cluster.client import ClusterPool
+from mpu_bench.experiment.pool.cluster.host import About, Asked, Made
 from mpu_bench.quantities import Record, RunStatus
 
 ROW = Record(passes=1.0, train_seconds=0.0, test_error=0.5)
@@ -59,7 +58,7 @@ def make(asked: Asked) -> Made:
     """Sleep as long as the solver's parameter says."""
     time.sleep(asked.task.run.solver.parameters["C"] - 1)
     described = {**ENVIRONMENT, "host": f"machine-{get_worker().name}"}
-    return Made(encode(Finished(RECORD, [ROW])), described)
+    return Made(RECORD, [ROW], described)
 
 
 def execute(client: Client, runs: int, seconds: float, place: Path) -> tuple[float, float, list[int]]:

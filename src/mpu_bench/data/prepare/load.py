@@ -75,7 +75,7 @@ class Meta(TypedDict):
     preprocessing: NotRequired[bool]
 
 
-_META, _MOST_META_BYTES = "meta.json", 1 << 26
+META, _MOST_META_BYTES = "meta.json", 1 << 26  #: the file in which a prepared folder says what it is
 _PREPROCESSING, _MOST_PREPROCESSING_BYTES = "preprocessing.json", 1 << 28
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
@@ -269,7 +269,7 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
-        meta = read_note(folder / _META, Meta, _MOST_META_BYTES)
+        meta = read_note(folder / META, Meta, _MOST_META_BYTES)
         counts = [meta["counts"]["train"], meta["counts"]["test"]]
         fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and list(meta["classes"]) == list(card.classes)
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
@@ -338,7 +338,7 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
             "seconds": round(time.monotonic() - before, 3),
             "preprocessing": built.preprocessing is not None,
         }
-        write_text(temporary / _META, json.dumps(meta, indent=1))
+        write_text(temporary / META, json.dumps(meta, indent=1))
         sync_folder(temporary)
         _remove(folder)
         temporary.rename(folder)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,16 +18,18 @@ import pytest
 from distributed import Client, get_worker
 
 from machines import Machines
+from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.read import read_config
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.errors import ClusterError
 from mpu_bench.experiment import plan
-from mpu_bench.experiment.messages import Finished, News, Phase, Task, encode
+from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
-from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool
-from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool, portable_options
+from mpu_bench.experiment.pool.cluster.host import About, Asked, Made, Refused
+from mpu_bench.quantities import Ending, Record, RunStatus
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers do not import the tests
 
@@ -34,24 +39,27 @@ def make(asked: Asked) -> Any:
     name = str(get_worker().name)
     match asked.task.run.seed % 10:
         case 1 if name != "three":
-            return Refused("memory", "it has 1 kB of memory free")
+            return Refused(RunStatus.OUT_OF_MEMORY, "it has 1 kB of memory free")
         case 2:
-            return Refused("data", "no way out")
+            return Refused(RunStatus.UNAVAILABLE, "no way out")
         case 3:
             os._exit(1)
         case 4:
             raise RuntimeError("the worker is confused")
         case 5:
             return "what no worker sends"
+        case 7 if name in ("left", "right"):
+            time.sleep(60)
         case 6 if name != "two":
             return made(asked, name, starved=True)
     return made(asked, name)
 
 
 def made(asked: Asked, name: str, starved: bool = False) -> Made:
-    get_worker().log_event(asked.topic, (asked.key, encode(Phase("training"))))
-    record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0)
-    return Made(encode(Finished(record, [Record()])), {"id": name, "host": name}, b"a model", starved)
+    worker = get_worker()
+    worker.log_event(asked.topic, (worker.get_current_task(), pickle.dumps(Phase("training"))))
+    record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0, ended_by=Ending.SYSTEM if starved else None)
+    return Made(record, [Record()], {"id": name, "host": name}, b"a model")
 
 
 def about(dask_worker: Any = None) -> About:
@@ -60,9 +68,8 @@ def about(dask_worker: Any = None) -> About:
 
 
 def another_version(dask_worker: Any = None) -> About:
-    name = str(dask_worker.name)
-    other = {"numba": "0.1"} if name != "two" else {}
-    return About(name, name, host.versions() | other)
+    found = about(dask_worker)
+    return found if found.host == "two" else found._replace(versions={**found.versions, "numba": "0.1"})
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +103,13 @@ def task(tmp_path: Path) -> Callable[..., Task]:
 
 
 def do(pool: ClusterPool, tasks: list[Task], news: list[News] | None = None) -> dict[str, Outcome]:
-    for each in tasks:
-        assert pool.has_room
-        pool.submit(each)
     told = (lambda _task, each: news.append(each)) if news is not None else lambda *_: None
-    found = [pool.next_outcome(told) for _ in tasks]
+    found = []
+    for each in tasks:
+        while not pool.has_room:
+            found.append(pool.next_outcome(told))
+        pool.submit(each)
+    found += [pool.next_outcome(told) for _ in range(len(tasks) - len(found))]
     with pytest.raises(LookupError):
         pool.next_outcome(told)
     return {each.task.run_id: each for each in found}
@@ -144,7 +153,9 @@ def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client,
     said = list[str]()
     with ClusterPool(client, say=said.append, make=make, about=about) as pool:
         found = do(pool, [task(2), task(0), task(0)])
-        assert {each.record.status for each in do(pool, [task(0)]).values()} == {"unavailable"}
+        began = time.monotonic()
+        assert {each.record.status for each in do(pool, [task(0) for _ in range(100)]).values()} == {"unavailable"}
+        assert time.monotonic() - began < 10
     assert all("no way out" in each.record.reason for each in found.values() if each.record.status != "done")
     refusals = [line for line in said if line.endswith("cannot make runs on digits: no way out")]
     assert len(refusals) == len(set(refusals)) == 3  # of each machine one
@@ -154,7 +165,7 @@ def test_workers_of_one_host_with_other_data_are_told_apart(client: Client, task
     said = list[str]()
 
     def on_one_host(dask_worker: Any = None) -> About:
-        return replace(about(dask_worker), host="lab")
+        return about(dask_worker)._replace(host="lab")
 
     with ClusterPool(client, say=said.append, make=make, about=on_one_host) as pool:
         (record,) = (each.record for each in do(pool, [task(2)]).values())
@@ -213,3 +224,65 @@ def test_a_run_with_which_workers_are_lost_is_a_row(
     assert record.reason.startswith(f"lost with its worker {MOST_LOSSES} times: ")
     assert found[harmless.run_id].record.status == "done"
     assert sum("is lost; another makes its run" in line for line in said) == MOST_LOSSES - 1
+
+
+def on_one_machine(dask_worker: Any = None) -> About:
+    return about(dask_worker)._replace(machine="lab", host="lab")
+
+
+def test_workers_of_a_machine_may_be_lost_one_after_another(tmp_path: Path, task: Callable[..., Task]) -> None:
+    said = list[str]()
+    with Machines(tmp_path / "pair") as pair:
+        pair.start_scheduler()
+        left, right = (pair.start_worker(name) for name in ("left", "right"))
+
+        def replace_both() -> None:
+            pair.kill(left)
+            time.sleep(3)
+            pair.kill(right)
+            pair.start_worker("late")
+
+        with Client(pair.address) as client:
+            client.wait_for_workers(2, timeout=60)
+            with ClusterPool(client, say=said.append, make=make, about=on_one_machine) as pool:
+                replacing = threading.Timer(1.0, replace_both)
+                replacing.start()
+                outcomes = do(pool, [task(7), task(7)]).values()
+                replacing.join()
+    assert {each.environment["host"] for each in outcomes if each.environment} == {"late"}
+    assert "cluster: 1 worker on 1 machine" in said
+    assert sum("is lost; another makes its run" in line for line in said) == 2
+
+
+def test_a_run_that_dask_gives_up_is_a_row(
+    tmp_path: Path, task: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+    with Machines(tmp_path / "three") as three:
+        three.start_scheduler()
+        for name in ("four", "five", "six"):
+            three.start_worker(name)
+        with Client(three.address) as client:
+            client.wait_for_workers(3, timeout=60)
+            with ClusterPool(client, make=make, about=on_one_machine) as pool:
+                (deadly,) = do(pool, [task(3)]).values()
+                (harmless,) = do(pool, [task(0)]).values()
+    assert (deadly.record.status, harmless.record.status) == ("crashed", "done")
+    assert deadly.record.reason.startswith("lost with its worker on lab: ")
+
+
+def test_a_card_of_the_users_own_travels_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "board.yaml").write_text("extends: checkerboard\ntitle: Mine\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = {"rows": 300, "test_rows": 50}
+    here = catalog.card("board", given)
+    options = portable_options(DatasetChoice("board", given, "board", ("black", "white")))
+    monkeypatch.chdir("/")
+    there = catalog.card("board", options)
+    assert (there.name, there.preparation_key(), there.title) == (here.name, here.preparation_key(), "Mine")
+
+
+def test_what_every_machine_has_does_not_travel() -> None:
+    options = {"rows": 300}
+    assert portable_options(DatasetChoice("checkerboard", options, "board", ("black", "white"))) is options

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.prepare.load import describe
+from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.asked import Asked, Made, Refused
+from mpu_bench.experiment.pool.cluster.host import Asked, Made, Refused
+from mpu_bench.quantities import RunStatus
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "misbehaving.py"
 
@@ -37,19 +39,18 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]
         )
         (run,) = plan.plan(read_config(path))
         task = Task("id", run, DataHome(tmp_path / "here", offline=True))
-        return Asked("key", "topic", task, {PLUGIN: PLUGIN.read_bytes()}, **more)
+        return Asked("topic", task, {PLUGIN: PLUGIN.read_bytes()}, **more)
 
     return made
 
 
 def make(wanted: Asked, is_wanted: Callable[[], bool] = lambda: True) -> Made | Refused:
-    """Let a slot make a run, as Dask's task does."""
-    told: list[bytes] = []
-    with host._Slots().taken(1, is_wanted) as slot:
-        try:
-            return slot.thread.submit(host._make, slot, wanted, told.append, is_wanted).result()
-        finally:
-            slot.thread.submit(slot.end).result()
+    """Make a run in this thread, as Dask's task does."""
+    told: list[object] = []
+    try:
+        return host.make_here(wanted, told.append, is_wanted)
+    finally:
+        host._slot.end()
 
 
 def fingerprint(wanted: Asked) -> str:
@@ -68,12 +69,9 @@ def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
     made = make(wanted)
     assert isinstance(made, Made)
     assert made.environment["host"] == host.about().host
-    outcome = host.outcome_of(wanted.task, made)
-    assert outcome.task is wanted.task
-    assert outcome.record.status == "error"
-    assert "the matrix is not what it seemed" in outcome.record.reason
-    assert str(tmp_path / "there") not in str(outcome.record)
-    assert not made.starved
+    assert made.record.status == "error"
+    assert "the matrix is not what it seemed" in made.record.reason
+    assert str(tmp_path / "there") not in str(made.record)
     assert (tmp_path / "there" / "prepared").is_dir()
     assert not (tmp_path / "here").exists()
 
@@ -82,7 +80,7 @@ def test_other_data_than_the_clients_are_refused(ask: Callable[..., Asked]) -> N
     wanted = ask("finish")
     made = make(replace(wanted, task=replace(wanted.task, fingerprint="another")))
     assert isinstance(made, Refused)
-    assert made.what == "data"
+    assert made.status == RunStatus.UNAVAILABLE
     assert made.why.startswith("its data are others than the client's (")
 
 
@@ -90,12 +88,13 @@ def test_a_machine_without_room_or_memory_refuses(ask: Callable[..., Asked], mon
     wanted = with_data(ask("finish", data_bytes=1 << 60))
     made = make(wanted)
     assert isinstance(made, Refused)
-    assert made.what == "memory"
+    assert made.status == RunStatus.OUT_OF_MEMORY
     assert "of memory free, and the data and their kernel values take 1.2 EB" in made.why
     monkeypatch.setattr(host.shutil, "disk_usage", lambda _path: (0, 0, 10))
     made = make(replace(wanted, data_bytes=1000))
     assert isinstance(made, Refused)
-    assert (made.what, "has room for 10 bytes, and the data take 1.0 kB" in made.why) == ("data", True)
+    assert made.status == RunStatus.UNAVAILABLE
+    assert "has room for 10 bytes, and the data take 1.0 kB" in made.why
 
 
 def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) -> None:
@@ -105,23 +104,46 @@ def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) ->
     assert time.monotonic() - began < 60
 
 
-def test_a_slot_is_waited_for_as_long_as_the_run_is_wanted() -> None:
-    slots, order = host._Slots(), list[str]()
+def test_what_a_run_needs_stays_for_the_next_and_is_ended_when_nobody_has_needed_it(
+    ask: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_IDLE_SECONDS", 1.0)
+    before = set(psutil.Process().children(recursive=True))
+    host.make_here(with_data(ask("raise")), lambda _news: None, lambda: True)
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert left
+    assert not psutil.wait_procs(left, timeout=30)[1]
 
-    def second() -> None:
-        with slots.taken(1, lambda: True):
-            order.append("second")
 
-    with slots.taken(1, lambda: True):
-        waiting = threading.Thread(target=second)
-        waiting.start()
-        with pytest.raises(host.Unwanted), slots.taken(1, lambda: False):
-            pass
-        with slots.taken(2, lambda: False):
-            order.append("another slot")
-        order.append("first")
-    waiting.join(timeout=30)
-    assert order[-1] == "second" or order == ["second", "another slot", "first"]
+def test_prepared_data_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
+    card = catalog.card("checkerboard", {"rows": 300, "test_rows": 50})
+    here, there = (DataHome(tmp_path / name, offline=True) for name in ("here", "there"))
+    ours, folder = load_problem(card, here), prepared_folder(card, here)
+    meta = (folder / "meta.json").read_bytes()
+    assert host.expect(folder.name, meta, 1000) == ""
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        for start in range(0, len(content), 500):
+            assert host.receive(folder.name, path.name, start, content[start : start + 500]) == ""
+    host.arrived(folder.name)
+    theirs = load_problem(card, there)
+    assert theirs.fingerprint == ours.fingerprint
+    for array, same in zip(theirs.train, ours.train, strict=True):
+        np.testing.assert_array_equal(array, same)
+    assert host.expect(folder.name, meta, 1000) is None  # it is here
+    assert host.expect(folder.name, b"{}", 1000) == ""  # of other content: it is sent again
+    host.arrived(folder.name)
+    monkeypatch.setattr(host.shutil, "disk_usage", lambda _path: (0, 0, 10))
+    assert "has room for 10 bytes, and the data take 1.0 kB" in (host.expect("another", meta, 1000) or "")
+
+
+def test_no_piece_leaves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
+    assert host.expect("../../x", b"", 0) == ""
+    assert host.receive("../../x", "../../secret.npy", 0, b"a") == ""
+    (found,) = tmp_path.rglob("secret.npy")
+    assert found.parent == tmp_path / "there" / "prepared" / ".x.coming"
 
 
 def test_versions_are_those_of_code_too() -> None:

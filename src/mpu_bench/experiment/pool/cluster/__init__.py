@@ -1,5 +1,6 @@
-"""Tasks on the machines of a Dask cluster (extra ``cluster``): Dask carries them, and says who is there.
+"""Tasks on the machines of a Dask cluster (extra ``cluster``).
 
-The client, `client.ClusterPool`, hands each run to a worker of its choice (`placement`); there `host` lets the same
-guarded child processes make it as on one machine. Data are fetched and prepared once a machine, or sent (`sending`).
+The client, `client.ClusterPool`, says which machine may make a run: one that has its data, and the same for all runs
+whose seconds are compared. Dask chooses the worker, and another if that is lost. There `host` lets the same guarded
+child processes make the run as on one machine.
 """

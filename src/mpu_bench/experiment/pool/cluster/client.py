@@ -1,8 +1,8 @@
-"""A pool on a Dask cluster, as its client sees it: who is there, who makes which run, and what becomes of lost ones.
+"""A pool on a Dask cluster, as its client sees it: which machine may make which run, and what becomes of lost ones.
 
-A run goes to a worker that the client has chosen (Dask's ``workers=``), so that one worker makes one run at a time, and
-runs whose seconds are compared are made on one machine. Dask carries the run, its news and its outcome; what it would
-do about a lost worker (wait for one of that address) is left to this client, which knows who else may have the run.
+A run goes to a machine that has room, data and memory for it; those of a group go to one machine, for their seconds are
+compared. Which of its workers makes the run, one at a time, Dask says, and lets another have it where one is lost. Runs
+of a machine that is gone go to another.
 """
 
 from __future__ import annotations
@@ -12,77 +12,69 @@ import pickle
 import queue
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cloudpickle
+from dask.base import annotate
+from distributed import Client, Future, KilledWorker
 from rich.filesize import decimal
 
 from mpu_bench import files
+from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import SILENT, Progress
+from mpu_bench.data.prepare.load import META, prepared_folder
 from mpu_bench.errors import ClusterError
-from mpu_bench.experiment.messages import Compiled, Phase, Task, decode
-from mpu_bench.experiment.messages import Progress as RunProgress
+from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
-from mpu_bench.experiment.pool.cluster import asked, host, sending
-from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused
-from mpu_bench.experiment.pool.cluster.host import Unwanted
-from mpu_bench.experiment.pool.cluster.placement import Placement, Waiting, why_impossible
+from mpu_bench.experiment.pool.cluster import host
+from mpu_bench.experiment.pool.cluster.host import RUNS, About, Asked, Made, Refused, Unwanted
 from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.guard.process import AwakeClock
-from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.quantities import Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import source
 from mpu_bench.texts import plain
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
-MOST_LOSSES = 3  #: workers that may be lost with a run
+MOST_LOSSES = 3  #: machines that may be lost with a run
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
-_SECONDS_WITHOUT_SCHEDULER = 10.0
 _SECONDS_TO_RECEIVE = 120.0
 _SECONDS_FOR_WORKERS = 600.0  # that a cluster without a worker is waited for
-_NOTE = b"note "
+_PIECE_BYTES = 8 << 20  # of data, that pass through the scheduler at once
 
 
 @dataclass(eq=False)
-class _Worker:
-    """A worker that may make runs."""
+class _Run:
+    """A run that waits or is under way, with what has become of it so far.
 
-    address: str
-    about: About
-    slots: int
-    busy: int = 0
+    ``lost`` names the workers that were lost with it, ``refused`` the machines that cannot make it, and why; it is
+    under way on the ``workers`` of a ``machine``, whose name is ``host``.
+    """
 
-
-@dataclass(eq=False)
-class _Sent:
-    """A run that a worker is at."""
-
-    waiting: Waiting
-    worker: _Worker
-    future: Future[Any]
+    task: Task
+    lost: list[str] = field(default_factory=list)
+    refused: dict[str, Refused] = field(default_factory=dict)
+    machine: str = ""
+    host: str = ""
+    workers: Sequence[str] = ()
+    future: Future[Any] | None = None
 
 
 @dataclass
 class _Data:
-    """What there is to know of a prepared dataset, and which machines cannot have it.
+    """A prepared dataset: what its card is called elsewhere, and why machines cannot have it; nothing: they have."""
 
-    ``options`` are those for machines that have no file of the client's.
-    """
-
+    card: Card
     options: Mapping[str, Any]
     bytes: int
-    is_sent: bool
-    lacking: dict[str, str] = field(default_factory=dict)  #: machine -> why it cannot have them; nothing: it has
+    lacking: dict[str, str] = field(default_factory=dict)
 
 
 class ClusterPool(Pool):
@@ -120,19 +112,20 @@ class ClusterPool(Pool):
     ) -> None:
         self._client, self._slots, self._send_data, self._say = client, slots, send_data, say
         self._unpack, self._packed, self._about = _unpacking(), cloudpickle.dumps(make), about
-        self._threads = 1
+        self._address, self._threads = client.scheduler_info()["address"], 1
         self._topic = f"mpu-bench-{uuid.uuid4().hex}"
         self._numbers = itertools.count()
         self._inbox: queue.SimpleQueue[tuple[str, Any, Any]] = queue.SimpleQueue()
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, About] = {}
         self._left_out: set[str] = set()
-        self._placement, self._sent = Placement(), dict[str, _Sent]()
+        self._waiting: dict[str, list[_Run]] = {}  # by group; those without are of the group ""
+        self._machine_of: dict[str, str] = {}  # of a group
+        self._under_way: dict[str, _Run] = {}
         self._ended: list[Outcome] = []
         self._data: dict[tuple[str, str], _Data] = {}
         self._preparing = LocalPool(0)
-        self._now = AwakeClock(2 * _LOOK_SECONDS)
-        self._looked, self._heard = -_LOOK_SECONDS, 0.0
-        self._refusals: set[tuple[str, str, str]] = set()  # that were told: machine, what it lacks, dataset
+        self._looked = 0.0
+        self._said: set[str] = set()
         self._progress: Progress = SILENT
         client.subscribe_topic(self._topic, lambda event: self._inbox.put(("news", *event[1])))
         self._wait_for_workers()
@@ -143,19 +136,16 @@ class ClusterPool(Pool):
     def has_room(self) -> bool:  # noqa: D102 - the interface says it
         return not self._ended
 
-    @property
-    def machines(self) -> int:
-        """How many machines there are."""
-        return len({each.about.machine for each in self._workers.values()})
-
     def submit(self, task: Task) -> None:  # noqa: D102
-        earlier = (each.about.machine for each in self._workers.values() if each.about.host == task.host)
-        self._placement.add(Waiting(task), next(earlier, None))
+        earlier = next((each.machine for each in self._workers.values() if each.host == task.host), None)
+        if task.group and earlier:
+            self._machine_of.setdefault(task.group, earlier)
+        self._wait(_Run(task))
         self._dispatch()
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while not self._ended:
-            if not self._sent and not self._placement:
+            if not self._under_way and not self._waiting:
                 raise LookupError("no task is under way")
             self._hear(on_news)
         return self._ended.pop(0)
@@ -172,226 +162,241 @@ class ClusterPool(Pool):
     def close(self) -> None:  # noqa: D102
         self._preparing.close()
         if self._is_connected:
-            self._cancel(self._sent.values())
-        self._sent, self._placement = {}, Placement()
-        for worker in self._workers.values():
-            worker.busy = 0
+            self._cancel(*self._under_way.values())
+        self._under_way, self._waiting = {}, {}
 
-    def _cancel(self, sent: Iterable[_Sent]) -> None:
+    def _cancel(self, *runs: _Run) -> None:
         with suppress(Exception):  # of a scheduler that has just gone
-            self._client.cancel([each.future for each in sent], force=True)
+            self._client.cancel([each.future for each in runs], force=True)
 
     # ------------------------------------------------------------------ who is there
 
     def _wait_for_workers(self) -> None:
-        until, has_said = self._now() + _SECONDS_FOR_WORKERS, False
-        while not self._workers:
+        self._look()
+        if not (self._workers or self._left_out):
+            self._say(f"{self._address}: has no workers yet; waiting for one")
+            try:
+                self._client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
+            except TimeoutError:
+                raise ClusterError(f"{self._address}: no worker has come in {_SECONDS_FOR_WORKERS:g} seconds") from None
             self._look()
-            if self._workers:
-                break
-            if self._left_out:
-                raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
-            if self._now() > until:
-                raise ClusterError(f"{self._address}: no worker has come in {_SECONDS_FOR_WORKERS:g} seconds")
-            if not has_said:
-                self._say(f"{self._address}: has no workers yet; waiting for one")
-                has_said = True
-            time.sleep(_LOOK_SECONDS)
-
-    def _say_who_is_there(self) -> None:
         if not self._workers:
-            self._say("cluster: no worker is left; waiting for another")
-            return
-        runs = f", {self._slots} runs at once each" if self._slots > 1 else ""
-        self._say(f"cluster: {_count(len(self._workers), 'worker')} on {_count(self.machines, 'machine')}{runs}")
+            raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
 
-    @property
-    def _address(self) -> str:
-        return str(self._client.scheduler.address if self._client.scheduler else "the cluster")
+    def _machines(self) -> dict[str, list[str]]:
+        """Return the addresses of the workers of each machine."""
+        machines: dict[str, list[str]] = {}
+        for address, each in self._workers.items():
+            machines.setdefault(each.machine, []).append(address)
+        return machines
 
-    def _look(self) -> None:
-        """Look who has come and who is gone."""
-        self._looked = self._now()
-        try:
-            there = set(self._client.scheduler_info(n_workers=-1)["workers"]) if self._is_connected else None
-        except Exception:  # whatever a connection that has just gone raises
-            there = None
-        if there is None:
-            is_over = self._client.status == "closed" or self._now() - self._heard > _SECONDS_WITHOUT_SCHEDULER
-            if is_over:
-                raise ClusterError(
-                    f"{self._address}: the scheduler is gone; what is finished is kept, and the same command goes on "
-                    "once there is a scheduler again"
-                )
-            return
-        self._heard, before = self._now(), set(self._workers)
-        for address in before - there:
-            self._lose(self._workers.pop(address))
-        self._left_out &= there
-        if new := there - self._workers.keys() - self._left_out:
-            self._welcome(new)
-        if before != self._workers.keys():
-            self._say_who_is_there()
+    def _name(self, machine: str) -> str:
+        """Return what a machine is called: its host, with an address where another data directory has the same."""
+        names = {each.machine: (each.host, address) for address, each in self._workers.items()}
+        name, address = names.get(machine, (machine, ""))
+        return f"{name} ({address})" if [each for each, _ in names.values()].count(name) > 1 else name
 
     @property
     def _is_connected(self) -> bool:
         return self._client.status == "running"
 
-    def _welcome(self, addresses: Iterable[str]) -> None:
-        """Ask new workers who they are; leave out those with other versions. One that is gone already is not asked."""
-        try:
-            answers = self._client.run(self._about, workers=sorted(addresses), on_error="return")
-        except OSError:
+    def _look(self) -> None:
+        """Look who has come and who is gone."""
+        self._looked = time.monotonic()
+        if self._client.status == "closed":  # it has tried for a while to find the scheduler again
+            raise ClusterError(
+                f"{self._address}: the scheduler is gone; what is finished is kept, and the same command goes on once "
+                "there is a scheduler again"
+            )
+        if not self._is_connected:
             return
-        for address, answer in answers.items():
-            if isinstance(answer, OSError):
-                continue
+        try:
+            there = self._client.scheduler_info(n_workers=-1)["workers"]
+        except Exception:  # whatever a connection that has just gone raises
+            return
+        before = self._workers
+        # one that was started anew at its address is another
+        self._workers = {
+            each: about for each, about in before.items() if RUNS in there.get(each, {}).get("resources", ())
+        }
+        self._left_out &= there.keys()
+        if new := there.keys() - self._workers.keys() - self._left_out:
+            self._welcome(new)
+        if before.keys() != self._workers.keys():
+            self._give_to_others()
+            runs = f", {self._slots} runs at once each" if self._slots > 1 else ""
+            who = f"{_count(len(self._workers), 'worker')} on {_count(len(self._machines()), 'machine')}{runs}"
+            self._say(f"cluster: {who if self._workers else 'no worker is left; waiting for another'}")
+        self._give_up()
+
+    def _welcome(self, addresses: Collection[str]) -> None:
+        """Ask new workers who they are; leave out those with other versions. One that is gone already is not asked."""
+        found = {}
+        for address, answer in self._run(addresses, self._about).items():
             if fault := _misfit(answer):
                 self._left_out.add(address)
                 self._say(f"left out: worker {address}{fault}")
-            else:
-                self._workers[address] = _Worker(address, answer, self._slots)
+            elif isinstance(answer, About):
+                found[address] = answer
+        self._workers |= {address: found[address] for address in self._run(found, host.enlist, self._slots)}
 
-    def _lose(self, worker: _Worker) -> None:
-        """Let others make the runs of a worker that is gone."""
-        if all(each.about.machine != worker.about.machine for each in self._workers.values()):
-            self._placement.forget(worker.about.machine)
-        for key, sent in list(self._sent.items()):
-            if sent.worker is worker:
-                self._cancel([sent])
-                self._again(self._sent.pop(key))
+    def _run(self, addresses: Collection[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Call a function in workers; return what it returns or raises in those that are there."""
+        try:
+            answers = self._client.run(function, *arguments, workers=sorted(addresses), on_error="return")
+        except OSError:
+            return {}
+        return {address: answer for address, answer in answers.items() if not isinstance(answer, OSError)}
 
-    def _again(self, sent: _Sent) -> None:
-        waiting, worker = sent.waiting, sent.worker
-        waiting.lost.append(f"{worker.address} on {worker.about.host}")
-        if len(waiting.lost) < MOST_LOSSES:
-            self._say(f"worker {waiting.lost[-1]} is lost; another makes its run")
-            self._placement.add(waiting)
-            return
-        reason = f"lost with its worker {MOST_LOSSES} times: {', '.join(waiting.lost)}"
-        self._end(waiting.task, RunStatus.CRASHED, reason)
+    def _give_to_others(self) -> None:
+        """Let other machines make the runs of one whose workers are gone; where others of it are there, Dask does."""
+        there = self._machines()
+        self._machine_of = {group: machine for group, machine in self._machine_of.items() if machine in there}
+        for key, run in list(self._under_way.items()):
+            if not self._workers.keys() & run.workers:
+                self._cancel(self._under_way.pop(key))
+                self._lose(run)
+
+    def _lose(self, run: _Run) -> None:
+        run.lost.append(f"{', '.join(run.workers)} on {run.host}")
+        if len(run.lost) < MOST_LOSSES:
+            self._say(f"worker {run.lost[-1]} is lost; another makes its run")
+            self._wait(run)
+        else:
+            self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
 
     # ------------------------------------------------------------------ runs
 
+    def _wait(self, run: _Run) -> None:
+        """Let a run wait in its group; one that a machine refuses goes to another, whatever its group."""
+        self._waiting.setdefault("" if run.refused else run.task.group, []).append(run)
+
     def _dispatch(self) -> None:
-        """Let every worker that has room begin a run."""
+        """Let every machine that has room begin a run."""
         if not self._is_connected:
             return
-        for worker in list(self._workers.values()):
-            while worker.busy < worker.slots and (waiting := self._placement.take(worker.about.machine)) is not None:
+        busy = Counter(each.machine for each in self._under_way.values())
+        for machine, workers in self._machines().items():
+            while busy[machine] < self._slots * len(workers) and (run := self._next(machine)) is not None:
                 try:
-                    self._send(waiting, worker)
+                    busy[machine] += self._send(run, machine, workers)
                 except Exception as fault:  # whatever is raised where the worker, or the scheduler, has just gone
                     if self._is_connected and not isinstance(fault, OSError):
                         raise
-                    self._placement.add(waiting)
+                    self._wait(run)
                     return
 
-    def _send(self, waiting: Waiting, worker: _Worker) -> None:
-        task = waiting.task
+    def _next(self, machine: str) -> _Run | None:
+        """Return the run that a machine is to make next: of its own groups, then of a new one, which is its from then.
+
+        It waits no longer.
+        """
+        open_to = [name for name in self._waiting if self._machine_of.get(name, machine) == machine]
+        for name in sorted(open_to, key=lambda name: name not in self._machine_of):
+            for run in self._waiting[name]:
+                if machine not in run.refused:
+                    self._leave(run)
+                    if name:
+                        self._machine_of[name] = machine
+                    return run
+        return None
+
+    def _leave(self, run: _Run) -> None:
+        name = "" if run.refused else run.task.group
+        self._waiting[name].remove(run)
+        if not self._waiting[name]:
+            del self._waiting[name]
+
+    def _send(self, run: _Run, machine: str, workers: Sequence[str]) -> bool:
+        """Hand a run to Dask; return whether it is under way, and not refused."""
+        task, run.machine, run.workers, run.host = run.task, machine, tuple(workers), self._workers[workers[0]].host
         data = self._data_of(task)
-        if lacking := self._lack_of_data(task, data, worker):
-            self._refuse(waiting, worker, Refused("data", lacking))
-            return
+        if machine not in data.lacking and (self._send_data or data.card.is_of_own_files):
+            data.lacking[machine] = self._sent(data, task.home, machine, run.workers[0])
+        if data.lacking.get(machine):
+            self._refuse(run, Refused(RunStatus.UNAVAILABLE, data.lacking[machine]))
+            return False
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
-        sharers = sum(each.slots for each in self._workers.values() if each.about.machine == worker.about.machine)
-        sent_along = Asked(
-            key, self._topic, asked.for_another_machine(task, data.options), _contents(task.run.settings.plugins),
-            self._threads, worker.slots, sharers, data.bytes,
+        dataset = replace(task.run.dataset, options=data.options)
+        plugins = {path: source.read(path).content for path in task.run.settings.plugins}
+        wanted = Asked(
+            self._topic, replace(task, run=replace(task.run, dataset=dataset)), plugins, self._threads,
+            self._slots * len(workers), data.bytes,
         )  # fmt: skip
-        future = self._client.submit(
-            self._unpack, self._packed, pickle.dumps(sent_along), key=key, workers=[worker.address], pure=False
-        )
-        worker.busy += 1
-        self._sent[key] = _Sent(waiting, worker, future)
-        future.add_done_callback(lambda done: self._inbox.put(("done", key, _result_of(done))))
+        with annotate(executor=RUNS):
+            run.future = self._client.submit(
+                self._unpack, self._packed, pickle.dumps(wanted), key=key, workers=run.workers, resources={RUNS: 1},
+                pure=False,
+            )  # fmt: skip
+        self._under_way[key] = run
+        run.future.add_done_callback(lambda done: self._inbox.put(("done", key, _result_of(done))))
+        return True
 
     def _hear(self, on_news: OnNews) -> None:
         """Take what has come from the cluster, if something comes within a moment."""
-        if self._now() - self._looked > _LOOK_SECONDS:
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
             self._look()
             self._dispatch()
-            self._give_up()
         try:
             kind, key, content = self._inbox.get(timeout=_LOOK_SECONDS / 2)
         except queue.Empty:
             return
-        if (sent := self._sent.get(key)) is None:  # of a run that another worker has now
+        if (run := self._under_way.get(key)) is None:  # that another worker has now
             return
-        if kind == "news":
-            self._tell(sent, content, on_news)
-            return
-        del self._sent[key]
-        sent.worker.busy -= 1
-        self._take(sent, content)
-        self._dispatch()
-        self._give_up()
+        if kind == "done":
+            del self._under_way[key]
+            self._take(run, content)
+            self._dispatch()
+        elif isinstance(news := pickle.loads(content), str):
+            self._say(f"{self._name(run.machine)}: {plain(news)}")
+        else:
+            on_news(run.task, news)
 
-    def _tell(self, sent: _Sent, line: bytes, on_news: OnNews) -> None:
-        task, where = sent.waiting.task, self._name(sent.worker)
-        if line.startswith(_NOTE):
-            self._say(f"{where}: {plain(line.removeprefix(_NOTE).decode(errors='replace'))}")
-            return
-        with suppress(ValueError):
-            news = decode(line.removesuffix(b"\n"))
-            if isinstance(news, Phase | Compiled | RunProgress):
-                on_news(task, news)
-
-    def _take(self, sent: _Sent, result: Any) -> None:
+    def _take(self, run: _Run, result: Any) -> None:
         """Take what has come of a run: its outcome, a refusal, or the loss of its worker."""
-        waiting = sent.waiting
         match result:
             case Made():
-                if result.starved and self._others(waiting, sent.worker):
-                    self._refuse(waiting, sent.worker, Refused("memory", "it had no memory left for this run"))
-                    return
-                try:
-                    outcome = host.outcome_of(waiting.task, result)
-                except ValueError as fault:
-                    self._end(waiting.task, RunStatus.ERROR, f"worker {sent.worker.address} has sent {fault}")
-                    return
-                self._ended.append(_with_model(outcome, result.model))
+                others = self._machines().keys() - run.refused.keys() - {run.machine}
+                if result.record.ended_by is Ending.SYSTEM and others:  # and not a limit of the config
+                    self._refuse(run, Refused(RunStatus.OUT_OF_MEMORY, "it had no memory left for this run"))
+                else:
+                    outcome = Outcome(run.task, result.record, result.checkpoints, dict(result.environment))
+                    self._ended.append(_with_model(outcome, result.model))
             case Refused():
-                self._refuse(waiting, sent.worker, result)
+                self._refuse(run, result)
             case None if self._is_connected:
-                self._again(sent)
+                self._lose(run)
             case None:  # which is no fault of the worker's
-                self._placement.add(waiting)
+                self._wait(run)
+            case KilledWorker():
+                self._end(run, RunStatus.CRASHED, f"lost with its worker on {self._name(run.machine)}: {result}")
             case _:
                 said = f"{type(result).__name__}: {result}"
-                self._end(waiting.task, RunStatus.ERROR, f"worker {sent.worker.address}: {said}")
+                self._end(run, RunStatus.ERROR, f"worker {', '.join(run.workers)}: {said}")
 
-    def _refuse(self, waiting: Waiting, worker: _Worker, refused: Refused) -> None:
-        machine, dataset = worker.about.machine, waiting.task.run.dataset.label
-        waiting.refused[machine] = refused.why
-        if refused.what == "data":
-            self._data_of(waiting.task).lacking[machine] = refused.why
-        waiting.status = RunStatus.UNAVAILABLE if refused.what == "data" else RunStatus.OUT_OF_MEMORY
-        if (told := (machine, refused.what, dataset)) not in self._refusals:
-            self._refusals.add(told)
-            self._say(f"{self._name(worker)} cannot make runs on {dataset}: {refused.why}")
-        self._placement.add(waiting)
-
-    def _name(self, worker: _Worker) -> str:
-        """Return what a worker is called: its host, with its address where another data directory has the same."""
-        host = worker.about.host
-        machines = {each.about.machine for each in self._workers.values() if each.about.host == host}
-        return f"{host} ({worker.address})" if machines - {worker.about.machine} else host
-
-    def _others(self, waiting: Waiting, worker: _Worker) -> bool:
-        there = {each.about.machine for each in self._workers.values()}
-        return bool(there - waiting.refused.keys() - {worker.about.machine})
+    def _refuse(self, run: _Run, refused: Refused) -> None:
+        run.refused[run.machine] = refused
+        if refused.status == RunStatus.UNAVAILABLE:
+            self._data_of(run.task).lacking[run.machine] = refused.why
+        line = f"{self._name(run.machine)} cannot make runs on {run.task.run.dataset.label}: {refused.why}"
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
+        self._wait(run)
+        self._give_up()
 
     def _give_up(self) -> None:
         """End the runs that no machine can make."""
-        names = {each.about.machine: self._name(each) for each in self._workers.values()}
-        if not names:
-            return
-        for waiting in self._placement.impossible(names):
-            self._end(waiting.task, waiting.status, f"no machine can make it: {why_impossible(waiting, names)}")
+        machines = self._machines().keys()
+        for run in [each for each in self._waiting.get("", ()) if each.refused and not machines - each.refused.keys()]:
+            if machines:
+                self._leave(run)
+                why = "; ".join(f"{self._name(each)}: {refused.why}" for each, refused in run.refused.items())
+                *_, last = run.refused.values()
+                self._end(run, last.status, f"no machine can make it: {why}")
 
-    def _end(self, task: Task, status: RunStatus, reason: str) -> None:
-        self._ended.append(Outcome(task, Record(status=status, reason=plain(reason)), []))
+    def _end(self, run: _Run, status: RunStatus, reason: str) -> None:
+        self._ended.append(Outcome(run.task, Record(status=status, reason=plain(reason)), []))
 
     # ------------------------------------------------------------------ data
 
@@ -400,50 +405,59 @@ class ClusterPool(Pool):
         key = dataset.name, repr(sorted(dataset.options.items()))
         if key not in self._data:
             card = catalog.card(dataset.name, dataset.options)
-            is_sent = self._send_data or card.is_of_own_files
-            self._data[key] = _Data(asked.portable_options(dataset), sending.data_bytes(card, task.home), is_sent)
+            size = sum(path.stat().st_size for path in prepared_folder(card, task.home).glob("*.npy"))
+            self._data[key] = _Data(card, portable_options(dataset), size)
         return self._data[key]
 
-    def _lack_of_data(self, task: Task, data: _Data, worker: _Worker) -> str:
-        """Return why a machine cannot have the data of a run, as far as is known; send them first where need be."""
-        machine = worker.about.machine
-        if data.is_sent and machine not in data.lacking:
-            card = catalog.card(task.run.dataset.name, task.run.dataset.options)
+    def _sent(self, data: _Data, home: DataHome, machine: str, worker: str) -> str:
+        """Send a dataset that is prepared here to a machine; return why it cannot be, if so."""
+        folder, name = prepared_folder(data.card, home), self._name(machine)
 
-            def call(function: Callable[..., Any], *arguments: Any) -> Any:
-                return self._client.run(function, *arguments, workers=[worker.address])[worker.address]
+        def call(function: Callable[..., Any], *arguments: Any) -> Any:
+            return self._client.run(function, folder.name, *arguments, workers=[worker])[worker]
 
-            data.lacking[machine] = sending.send(card, task.home, self._name(worker), call, self._progress)
-            if not data.lacking[machine]:
-                self._say(f"{card.name}: sent to {self._name(worker)}, {decimal(data.bytes)}")
-        return data.lacking.get(machine, "")
+        if fault := call(host.expect, (folder / META).read_bytes(), data.bytes):
+            return str(fault)
+        if fault is None:
+            return ""
+        with self._progress.transfer(f"send {data.card.name} to {name}", data.bytes) as advance:
+            for path in sorted(folder.iterdir()):
+                with path.open("rb") as file:
+                    while piece := file.read(_PIECE_BYTES):
+                        if fault := call(host.receive, path.name, file.tell() - len(piece), piece):
+                            return str(fault)
+                        advance(len(piece))
+        call(host.arrived)
+        self._say(f"{data.card.name}: sent to {name}, {decimal(data.bytes)}")
+        return ""
 
 
-def _contents(plugins: Iterable[Path]) -> dict[Path, bytes]:
-    return {path: source.read(path).content for path in plugins}
+def portable_options(dataset: DatasetChoice) -> Mapping[str, Any]:
+    """Return the options of a dataset where no file of the client's is: a card of the user's own is one of them."""
+    if catalog.CARD in dataset.options or dataset.name in catalog.shipped_names():
+        return dataset.options
+    return {catalog.CARD: catalog.whole(dataset.name), **dataset.options}
 
 
-def _unpacking() -> Callable[[bytes, bytes], bytes]:
+def _unpacking() -> Callable[[bytes, bytes], Made | Refused]:
     """Return what a worker does with a run; being no function of a module, it is sent as it is, and not by name.
 
     So the scheduler, which reads what is submitted, needs nothing of mpu-bench.
     """
 
-    def unpack(make: bytes, asked: bytes) -> bytes:
+    def unpack(make: bytes, asked: bytes) -> Any:
         import pickle
 
-        return pickle.dumps(pickle.loads(make)(pickle.loads(asked)))
+        return pickle.loads(make)(pickle.loads(asked))
 
     return unpack
 
 
 def _result_of(future: Future[Any]) -> Any:
     """Return what a run's task has returned, or the exception it has raised; None if it is lost."""
-    from distributed import KilledWorker
-
     try:
-        return pickle.loads(future.result(timeout=_SECONDS_TO_RECEIVE))
-    except (CancelledError, KilledWorker, TimeoutError, OSError, Unwanted):
+        return future.result(timeout=_SECONDS_TO_RECEIVE)
+    except (CancelledError, TimeoutError, OSError, Unwanted):
         return None
     except BaseException as fault:
         return fault
@@ -455,7 +469,7 @@ def _misfit(answer: object) -> str:
         return f" has no mpu-bench of this version ({answer})"
     if not isinstance(answer, About):
         return f" cannot say who it is ({type(answer).__name__}: {answer})"
-    theirs, ours = dict(answer.versions), host.versions()
+    theirs, ours = answer.versions, host.versions()
     other = [f"{name} {theirs.get(name)} (here {ours[name]})" for name in ours if theirs.get(name) != ours[name]]
     return f" on {answer.host} has {', '.join(other)}" if other else ""
 

@@ -3,41 +3,98 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import platform
 import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 from rich.filesize import decimal
 
 from mpu_bench import files
 from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.address import is_web
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.progress import Lines
-from mpu_bench.data.prepare.load import describe
+from mpu_bench.data.prepare.load import META, describe
 from mpu_bench.errors import UserError
 from mpu_bench.experiment import environment
-from mpu_bench.experiment.messages import Failed, Finished, News, Progress, Task, decode, encode
+from mpu_bench.experiment.messages import News, Progress, Task
 from mpu_bench.experiment.pool import Outcome
-from mpu_bench.experiment.pool.cluster.asked import About, Asked, Made, Refused, with_home, with_plugins
 from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.quantities import Ending
-from mpu_bench.texts import plain
+from mpu_bench.quantities import Record, RunStatus
 
-_IDLE_SECONDS = 30.0  # after which the processes of a slot that nobody needs are ended
+RUNS = "mpu-bench"  #: the resource of a worker that a run takes one of, and the threads that make runs there
+_IDLE_SECONDS = 30.0  # after which child processes that nobody needs are ended
 _SECONDS_BETWEEN_PROGRESS = 1.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_WANTED_STATES = ("executing", "long-running")  # of a task in Dask's worker
+
+
+class About(NamedTuple):
+    """What a worker says of itself.
+
+    ``machine`` is the same for workers that share a host and its data home; ``versions`` are those of packages by
+    name, of Python, and of the code of mpu-bench.
+    """
+
+    machine: str
+    host: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run for a worker: nothing in it depends on the client's disk.
+
+    Attributes
+    ----------
+    topic : str
+        Of the events that tell how it goes.
+    task : Task
+    plugins : mapping of Path to bytes
+        The files of the user's own, by the client's paths.
+    threads, sharers : int
+        Of a run; how many runs share the machine's memory.
+    data_bytes : int
+        Of the prepared arrays.
+    """
+
+    topic: str
+    task: Task
+    plugins: Mapping[Path, bytes] = field(default_factory=dict)
+    threads: int = 1
+    sharers: int = 1
+    data_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of a run.
+
+    ``environment`` is the machine with its versions, ``model`` the saved one, if one was asked for.
+    """
+
+    record: Record
+    checkpoints: list[Record]
+    environment: Mapping[str, Any]
+    model: bytes = b""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a machine cannot make a run that another may be able to make, and the run's status if no machine can."""
+
+    status: RunStatus
+    why: str
 
 
 class Unwanted(Exception):  # noqa: N818 - it is no error
@@ -50,6 +107,16 @@ def about() -> About:
     boot = _BOOT.read_text(encoding="utf-8").strip() if _BOOT.exists() else ""
     machine = hashlib.sha256(f"{boot} {socket.gethostname()} {home}".encode()).hexdigest()[:12]
     return About(machine, socket.gethostname(), versions())
+
+
+async def enlist(slots: int, dask_worker: Any) -> None:
+    """Let a worker make so many runs at once, whatever its threads."""
+    from distributed.threadpoolexecutor import ThreadPoolExecutor
+
+    if dask_worker.state.total_resources.get(RUNS) != slots:
+        dask_worker.executors[RUNS] = ThreadPoolExecutor(slots, RUNS)
+        dask_worker.state.nthreads = max(dask_worker.state.nthreads, slots)
+        await dask_worker.set_resources(**{RUNS: slots})
 
 
 @cache
@@ -66,6 +133,9 @@ def versions() -> dict[str, str]:
     }
 
 
+# ------------------------------------------------------------------ a run
+
+
 def make(asked: Asked) -> Made | Refused:
     """Make a run, as a task of Dask's.
 
@@ -74,129 +144,108 @@ def make(asked: Asked) -> Made | Refused:
     Unwanted
         If the client has gone meanwhile, or has given the run to another worker.
     """
-    from distributed import get_worker, secede
+    from distributed import get_worker
 
     worker = get_worker()
-    if asked.slots > worker.state.nthreads:  # which Dask would make one after the other
-        secede()
+    key = worker.get_current_task()
 
     def is_wanted() -> bool:
-        task = worker.state.tasks.get(asked.key)
-        return task is not None and task.state in _WANTED_STATES
+        task = worker.state.tasks.get(key)
+        return task is not None and task.state == "executing"
 
-    def tell(line: bytes) -> None:
-        worker.log_event(asked.topic, (asked.key, line))
+    def tell(news: News | str) -> None:
+        worker.log_event(asked.topic, (key, pickle.dumps(news)))
 
-    with _SLOTS.taken(asked.slots, is_wanted) as slot:
-        return slot.thread.submit(_make, slot, asked, tell, is_wanted).result()
-
-
-# ------------------------------------------------------------------ slots
+    return make_here(asked, tell, is_wanted)
 
 
-@dataclass(eq=False)
-class _Slot:
-    """A pool of one run, and the thread it lives in: child processes end with the thread that has started them."""
+class _Slot(threading.local):
+    """The child processes of a thread, which end with it, and how fast the machine was at its best."""
 
-    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "mpu-bench"))
-    is_busy: bool = False
+    pool: LocalPool | None = None
     idle: threading.Timer | None = None
-    fastest_probe: float = float("inf")
-    _pool: LocalPool | None = None
+    fastest_probe = float("inf")
 
-    def pool(self, threads: int, sharers: int) -> LocalPool:
-        """Return the pool, with so many threads for a run."""
-        if self._pool is not None and self._pool.sharers != sharers:
+    def begin(self, threads: int, sharers: int) -> LocalPool:
+        """Return the pool of this thread, with so many threads for a run."""
+        if self.idle is not None:
+            self.idle.cancel()
+            self.idle.join()
+        if self.pool is None or (self.pool.threads, self.pool.sharers) != (threads, sharers):
             self.end()
-        if self._pool is None:
-            self._pool = LocalPool(1, threads, sharers)
-        self._pool.use_threads(threads)
-        return self._pool
+            self.pool = LocalPool(1, threads, sharers)
+        return self.pool
+
+    def rest(self) -> None:
+        """Keep the child processes for another run for a while."""
+        if self.pool is not None:
+            self.idle = threading.Timer(_IDLE_SECONDS, self.pool.close)
+            self.idle.daemon = True
+            self.idle.start()
 
     def end(self) -> None:
         """End the child processes."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        if self.pool is not None:
+            self.pool.close()
 
 
-class _Slots:
-    """The slots of this worker: as many as its clients want runs at once."""
-
-    def __init__(self) -> None:
-        self._slots: list[_Slot] = []
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def taken(self, most: int, is_wanted: Callable[[], bool]) -> Iterator[_Slot]:
-        """Return a slot, as soon as one is free; other clients may have taken them all."""
-        slot = self._take(most, is_wanted)
-        try:
-            yield slot
-        finally:
-            with self._changed:
-                slot.is_busy = False
-                slot.idle = threading.Timer(_IDLE_SECONDS, self._end, [slot])
-                slot.idle.daemon = True
-                slot.idle.start()
-                self._changed.notify()
-
-    def _take(self, most: int, is_wanted: Callable[[], bool]) -> _Slot:
-        with self._changed:
-            while True:
-                free = [each for each in self._slots if not each.is_busy]
-                if not free and len(self._slots) < most:
-                    self._slots.append(_Slot())
-                elif free:
-                    free[0].is_busy = True
-                    if free[0].idle is not None:
-                        free[0].idle.cancel()
-                    return free[0]
-                elif not is_wanted():
-                    raise Unwanted
-                else:
-                    self._changed.wait(0.5)
-
-    def _end(self, slot: _Slot) -> None:
-        with self._changed:
-            if not slot.is_busy:
-                slot.thread.submit(slot.end).result()
-
-
-_SLOTS = _Slots()
+_slot = _Slot()
 #: the datasets that this worker has had; one that has been removed since is prepared again by the run itself
 _HAD: set[tuple[Any, ...]] = set()
 
 
-# ------------------------------------------------------------------ a run
+def make_here(asked: Asked, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
+    """Let a child process of this thread make a run.
+
+    Parameters
+    ----------
+    asked : Asked
+    tell : function
+        Is told how it goes.
+    is_wanted : function
+        Returns whether anybody waits for the run.
+    """
+    pool = _slot.begin(asked.threads, asked.sharers)
+    try:
+        own, known = DataHome.from_options(), asked.task.home
+        reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
+        home = DataHome(own.folder, (*reached, *own.mirrors), known.offline, known.limit, remote=True)
+        task = replace(asked.task, home=home)
+        if lacking := _lack_of_memory(asked):
+            return Refused(RunStatus.OUT_OF_MEMORY, lacking)
+        if lacking := _lack_of_data(pool, task, asked.data_bytes, tell):
+            return Refused(RunStatus.UNAVAILABLE, lacking)
+        with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
+            return _made(pool, task, asked, Path(folder), tell, is_wanted)
+    finally:
+        _slot.rest()
 
 
-def _make(slot: _Slot, asked: Asked, tell: Callable[[bytes], None], is_wanted: Callable[[], bool]) -> Made | Refused:
-    own = DataHome.from_options()
-    task = with_home(asked.task, own.folder, own.mirrors)
-    if lacking := _lack_of_memory(asked):
-        return Refused("memory", lacking)
-    pool = slot.pool(asked.threads, asked.sharers)
-    if lacking := _lack_of_data(pool, task, asked.data_bytes, tell):
-        return Refused("data", lacking)
-    with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
-        task = replace(task, matrices=None)  # its folder is on another machine
-        if task.model_file is not None:
-            task = replace(task, model_file=Path(folder) / "model.mpu")
-        plugins = _plugins_here(asked, own.folder)
-        task = with_plugins(task, tuple(plugins))
-        task = replace(task, fastest_probe=min(task.fastest_probe, slot.fastest_probe))
-        outcome = _outcome(slot, pool, task, tell, is_wanted)
-        model = task.model_file.read_bytes() if task.model_file is not None and task.model_file.exists() else b""
+def _made(
+    pool: LocalPool,
+    task: Task,
+    asked: Asked,
+    folder: Path,
+    tell: Callable[[News | str], None],
+    is_wanted: Callable[[], bool],
+) -> Made:
+    settings, model_file = task.run.settings, folder / "model.mpu"
+    plugins = _plugins_here(asked, task.home.folder)
+    task = replace(
+        task,
+        run=replace(task.run, settings=replace(settings, plugins=tuple(plugins))),
+        model_file=model_file if task.model_file is not None else None,
+        matrices=None,  # whose folder is on another machine
+        fastest_probe=_slot.fastest_probe,  # of this machine
+    )
+    outcome = _outcome(pool, task, tell, is_wanted)
     record = outcome.record
-    slot.fastest_probe = min(slot.fastest_probe, record.probe_seconds or float("inf"))
+    _slot.fastest_probe = min(_slot.fastest_probe, record.probe_seconds or float("inf"))
     for here, there in plugins.items():
         traced = record.traceback and record.traceback.replace(str(here), str(there))
         record = replace(record, reason=record.reason.replace(str(here), str(there)), traceback=traced)
-    settings = task.run.settings
     described = _environment(settings.threads, settings.kernel_memory)
-    is_starved = record.ended_by is Ending.SYSTEM  # the machine, and not a limit of the config, left it no memory
-    return Made(encode(Finished(record, outcome.checkpoints)), described, model, is_starved)
+    return Made(record, outcome.checkpoints, described, model_file.read_bytes() if model_file.exists() else b"")
 
 
 @cache
@@ -204,9 +253,7 @@ def _environment(threads: int, kernel_memory: int | None) -> dict[str, Any]:
     return environment.describe(threads, kernel_memory, socket.gethostname())
 
 
-def _outcome(
-    slot: _Slot, pool: LocalPool, task: Task, tell: Callable[[bytes], None], is_wanted: Callable[[], bool]
-) -> Outcome:
+def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Outcome:
     """Let a child process make a run, and tell how it goes."""
     told = 0.0
 
@@ -215,14 +262,14 @@ def _outcome(
         seconds = news.seconds if isinstance(news, Progress) else None
         if seconds is None or not told <= seconds < told + _SECONDS_BETWEEN_PROGRESS:
             told = seconds or 0.0
-            tell(encode(news))
+            tell(news)
 
     pool.submit(task)
     while True:
         if (outcome := pool.look(on_news)) is not None:
             return outcome
         if not is_wanted():
-            slot.end()
+            pool.close()
             raise Unwanted
 
 
@@ -233,7 +280,7 @@ def _lack_of_memory(asked: Asked) -> str:
     return f"it has {decimal(free)} of memory free, and the data and their kernel values take {decimal(needed)}"
 
 
-def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[bytes], None]) -> str:
+def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[News | str], None]) -> str:
     """Return why the dataset of a run cannot be had here, if so; of all workers of a machine one prepares it."""
     dataset = task.run.dataset
     key = dataset.name, repr(sorted(dataset.options.items())), task.home, task.fingerprint
@@ -242,10 +289,9 @@ def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[
     try:
         card = catalog.card(dataset.name, dataset.options)
         if describe(card, task.home).state != "prepared":
-            if lacking := lack_of_room(task.home.folder, data_bytes):
+            if lacking := _lack_of_room(task.home.folder, data_bytes):
                 return lacking
-            progress = Lines(lambda line: tell(b"note " + plain(line).encode()))
-            if fault := pool.prepare(dataset.name, dataset.options, task.home, task.limits, progress):
+            if fault := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell)):
                 return fault
         found = describe(card, task.home).fingerprint
     except UserError as fault:
@@ -256,7 +302,7 @@ def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[
     return ""
 
 
-def lack_of_room(folder: Path, needed: int) -> str:
+def _lack_of_room(folder: Path, needed: int) -> str:
     """Return why a folder cannot hold so many bytes more, if so; it need not exist."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     _, _, free = shutil.disk_usage(existing)
@@ -276,16 +322,54 @@ def _plugins_here(asked: Asked, home: Path) -> dict[Path, Path]:
     return written
 
 
-def outcome_of(task: Task, made: Made) -> Outcome:
-    """Return the outcome that a worker has sent.
+# ------------------------------------------------------------------ data that the client sends
 
-    Raises
-    ------
-    ValueError
-        If it is none.
+
+def expect(name: str, meta: bytes, needed: int) -> str | None:
+    """Return why a prepared dataset cannot be taken, or nothing; None if it is here.
+
+    Parameters
+    ----------
+    name : str
+        Of its folder.
+    meta : bytes
+        What it says of itself: with the hashes of its arrays, which whoever loads them looks at.
+    needed : int
+        Its bytes.
     """
-    match decode(made.outcome.removesuffix(b"\n")):
-        case Finished(record, checkpoints):
-            return Outcome(task, record, checkpoints, dict(made.environment))
-        case Failed() | _:
-            raise ValueError("no record of a run")
+    folder, coming = _folders(name)
+    with suppress(OSError):
+        if (folder / META).read_bytes() == meta:
+            return None
+    try:
+        if lacking := _lack_of_room(folder.parent, needed):
+            return lacking
+        coming.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        return f"{coming}: {fault.strerror}"
+    return ""
+
+
+def receive(name: str, file: str, start: int, piece: bytes) -> str:
+    """Write a piece of a file; return what is wrong, if something is."""
+    path = _folders(name)[1] / Path(file).name
+    try:
+        with path.open("r+b" if start else "wb") as stream:
+            stream.seek(start)
+            stream.write(piece)
+    except OSError as fault:
+        return f"{path}: {fault.strerror}"
+    return ""
+
+
+def arrived(name: str) -> None:
+    """Put a dataset in its place, of which all files have come."""
+    folder, coming = _folders(name)
+    shutil.rmtree(folder, ignore_errors=True)  # of other content
+    with suppress(FileExistsError, FileNotFoundError):  # as another client has put there
+        coming.rename(folder)
+
+
+def _folders(name: str) -> tuple[Path, Path]:
+    folder = DataHome.from_options().folder / "prepared" / Path(name).name
+    return folder, folder.with_name(f".{folder.name}.coming")
