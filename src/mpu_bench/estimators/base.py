@@ -327,7 +327,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     def _cure(self, stopped: str, X: Any) -> str:
         """Return what to do, most likely, where training did not come near the optimum."""
         or_C = ", or take a smaller C" if "C" in self.get_params() else ""
-        if (scales := scales_of(X)) is not None:
+        if X is not None and (scales := scales_of(X)) is not None:
             scaler = "MaxAbsScaler" if is_sparse(X) else "StandardScaler"
             least, greatest = scales
             return (
@@ -355,7 +355,10 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, **ROWS, reset=False)
+        return self._scored(validate_data(self, X, **ROWS, reset=False))
+
+    def _scored(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of every row of what `validate_data` has let pass, shape (n, c)."""
         return self.model_.scores(rows_of(self._augmented(X)))
 
     def save(self, path: str | Path, preprocessing: Preprocessing | None = None) -> None:
