@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel, sigmoid_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
 import mpu_bench
 from classifiers import ALL, blobs, made
@@ -50,6 +51,10 @@ def rbf(A: Any, B: Any) -> np.ndarray:
     return rbf_kernel(A, B, gamma=GAMMA)
 
 
+def scores_of_training(model: Any, X: Any) -> Any:
+    return model.decision_function(rbf(X, X) if model.kernel == "precomputed" else X)
+
+
 def quietly(model: Any, *arguments: Any, **named: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -79,10 +84,15 @@ def test_it_is_the_fit_of_the_kernel_by_name(name: str, parameters: dict[str, An
         np.testing.assert_allclose(model.dual_coef_, named.dual_coef_, rtol=1e-3, atol=1e-4)
         assert hasattr(model, "dual_gap_") == hasattr(named, "dual_gap_")
         assert getattr(model, "dual_gap_", 0) == pytest.approx(getattr(named, "dual_gap_", 0), rel=0.01, abs=1e-6)
+        values = (model.dual_coef_ @ rbf(X, X)[model.support_]).T
+        if classes == 2 or "ovo" not in model.get_params().values():
+            np.testing.assert_allclose(values.squeeze() + model.intercept_, scores_of_training(model, X))
         if hasattr(named, "support_"):
             np.testing.assert_array_equal(model.support_, named.support_)
             np.testing.assert_array_equal(model.n_support_, named.n_support_)
-    np.testing.assert_array_equal(called.support_vectors_, named.support_vectors_)
+    np.testing.assert_allclose(called.support_vectors_, named.support_vectors_, rtol=1e-6)
+    np.testing.assert_array_equal(called.support_vectors_, X[given.support_])
+    assert given.n_support_.sum() == len(given.support_)
     assert given.support_vectors_.shape == (0, 0)
 
 
@@ -191,6 +201,13 @@ def test_the_next_fit_may_be_of_another_kernel() -> None:
     fresh = made("PerceptronClassifier", kernel="rbf", gamma=GAMMA).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), fresh.decision_function(X))
     np.testing.assert_array_equal(model.partial_fit(X, y).predict(X), fresh.partial_fit(X, y).predict(X))
+
+
+def test_scikit_learn_accepts_it() -> None:
+    expected = {"check_classifiers_one_label_sample_weights": "its matrix is not symmetric"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what its own checks warn of
+        check_estimator(mpu_bench.SMOClassifier(kernel="precomputed"), expected_failed_checks=expected)
 
 
 def spoiled(change: Any) -> Any:

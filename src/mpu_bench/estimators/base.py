@@ -107,7 +107,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         Kernel values the algorithm has asked for.
     support_, n_support_ : array
         Which rows of X `support_vectors_` are, and how many of each class; of classifiers that are given all rows at
-        once and keep some. Of rows that are equal several classes name one, the first.
+        once and keep some, and of others after a `fit` with kernel values by a matrix or a function. Of rows that are
+        equal several classes name one, the first.
     dual_gap_ : float
         objective / dual objective - 1, where the solver certifies both: it bounds how far the objective is from the
         optimum. A fit that ends with one above 0.1, or before the solver's own end, warns (`ConvergenceWarning`).

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import Dense
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.inputs import is_sparse, writable
 from mpu_bench.estimators.parameters import KernelFunction
@@ -109,14 +108,10 @@ class GivenValues:
         """
         return Precomputed.of(_values(self.function, X, self.rows), self.kernel.offset)
 
-    def of_vectors(self, vectors: Dense) -> tuple[Self, dict[str, Any]]:
-        """Return what is needed once a model is fitted, of its vectors; and what is another in the model then."""
-        kernel = self.kernel._replace(matrix=self.kernel.matrix[:0, :0].copy())
-        if self.function is None:
-            return replace(self, kernel=kernel), {"kernel": kernel}
-        rows = self.rows[vectors.values[:, 0].astype(np.intp)]
-        vectors = Dense(indices(rows.shape[0], vectors.values.dtype))
-        return replace(self, kernel=kernel, rows=rows), {"kernel": kernel, "vectors": vectors}
+    def of_vectors(self, support: NDArray[np.intp]) -> Self:
+        """Return what is needed once a model is fitted whose vectors are these training rows."""
+        rows = None if self.rows is None else self.rows[support]
+        return replace(self, kernel=self.kernel._replace(matrix=self.kernel.matrix[:0, :0].copy()), rows=rows)
 
 
 def _values(function: KernelFunction | None, X: Any, rows: Any) -> NDArray[Any]:

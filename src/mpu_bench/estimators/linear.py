@@ -58,7 +58,7 @@ class MPUClassifier(MarginClassifier):
         Ends as soon as the objective is certainly at most 1 + tol times the optimum; 0: at convergence.
     accuracy : float
         What the objective is at most at convergence, as a part of the optimum.
-    kernel : {"linear", "poly", "rbf"}
+    kernel : {"linear", "poly", "rbf", "precomputed"} or function
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float

@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows
+from mpu_bench.core.rows import Dense, Rows
 from mpu_bench.core.solver import Solver, Until
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.expansions import coefficients_of, kernel_of, machines_of, with_machines
@@ -226,8 +226,11 @@ class KernelClassifier(SolverClassifier):
     def _finish(self, solver: Solver, state: Any, stopped: str, rows: Rows, X: Any) -> None:
         super()._finish(solver, state, stopped, rows, X)
         if is_given(self.kernel):
-            self._given, changes = self._given.of_vectors(machines_of(self.model_).vectors)
-            self.model_ = with_machines(self.model_, **changes)
+            vectors = machines_of(self.model_).vectors.values
+            self.support_ = vectors[:, 0].astype(np.intp)
+            self._given = self._given.of_vectors(self.support_)
+            own = vectors if self._given.rows is None else indices(len(vectors), vectors.dtype)
+            self.model_ = with_machines(self.model_, kernel=self._given.kernel, vectors=Dense(own))
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         if not isinstance(kernel_of(self.model_), Precomputed):

@@ -114,6 +114,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             self._let_go_of_rows()
         if is_given(self.kernel):
             del self._state  # of rows whose kernel values with others are not known
+            self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
         return self
 
     @as_it_was_if_refused
@@ -226,7 +227,7 @@ class PerceptronClassifier(OnlineClassifier):
         Passes of `fit`.
     shuffle : bool
         Whether `fit` presents the rows in a random order, another one each pass.
-    kernel : {"linear", "poly", "rbf"}
+    kernel : {"linear", "poly", "rbf", "precomputed"} or function
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
