@@ -56,7 +56,8 @@ def test_a_classifier_has_it_and_its_saved_model_scores_the_same(found: dict[str
     assert classified["loaded"] == "RationalQuadratic(gamma=0.7)"
     assert classified["scores"] == 0
     assert classified["unknown"] == (
-        "kernel is 'rational'; it must be one of 'linear', 'poly', 'rational-quadratic', 'rbf'"
+        "kernel is 'rational'; it must be one of 'linear', 'poly', 'rational-quadratic', 'rbf', 'precomputed', "
+        "or a function"
     )
 
 

@@ -107,7 +107,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         Kernel values the algorithm has asked for.
     support_, n_support_ : array
         Which rows of X `support_vectors_` are, and how many of each class; of classifiers that are given all rows at
-        once and keep some. Of rows that are equal several classes name one, the first.
+        once and keep some, and of others after a `fit` with kernel values by a matrix or a function. Of rows that are
+        equal several classes name one, the first.
     dual_gap_ : float
         objective / dual objective - 1, where the solver certifies both: it bounds how far the objective is from the
         optimum. A fit that ends with one above 0.1, or before the solver's own end, warns (`ConvergenceWarning`).
@@ -328,7 +329,7 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     def _cure(self, stopped: str, X: Any) -> str:
         """Return what to do, most likely, where training did not come near the optimum."""
         or_C = ", or take a smaller C" if "C" in self.get_params() else ""
-        if (scales := scales_of(X)) is not None:
+        if X is not None and (scales := scales_of(X)) is not None:
             scaler = "MaxAbsScaler" if is_sparse(X) else "StandardScaler"
             least, greatest = scales
             return (
@@ -356,7 +357,10 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, **ROWS, reset=False)
+        return self._scored(validate_data(self, X, **ROWS, reset=False))
+
+    def _scored(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of every row of what `validate_data` has let pass, shape (n, c)."""
         return self.model_.scores(rows_of(self._augmented(X)))
 
     def save(self, path: str | Path, preprocessing: Preprocessing | None = None) -> None:

@@ -24,7 +24,7 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
         Whether the model has an intercept, which is not regularised.
     max_iter : int
         Iterations, in n.
-    kernel : {"linear", "poly", "rbf"}
+    kernel : {"linear", "poly", "rbf", "precomputed"} or function
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,23 @@ from numpy.typing import NDArray
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.estimators.inputs import as_array
-from mpu_bench.kernels import Linear
+from mpu_bench.kernels import Kernel, Linear
 
 
 def machines_of(model: Model) -> Any:
     """Return the machines of a model of several classes, or the model, which is one."""
     return model.machines if isinstance(model, MulticlassModel) else model
+
+
+def with_machines(model: Model, **changes: Any) -> Model:
+    """Return a model whose expansions have other vectors or another kernel."""
+    machines = replace(machines_of(model), **changes)
+    return replace(model, machines=machines) if isinstance(model, MulticlassModel) else machines
+
+
+def kernel_of(model: Model) -> Kernel | None:
+    """Return the kernel of a model; None of a linear one."""
+    return getattr(machines_of(model), "kernel", None)
 
 
 def weights_of(model: Model) -> NDArray[np.float64] | None:

@@ -47,16 +47,16 @@ def rows_of(X: Any) -> Rows:
         If there are more than 4,294,967,295 non-zeros.
     """
     if not is_sparse(X):
-        return Dense(_writable(np.ascontiguousarray(X)))
+        return Dense(writable(np.ascontiguousarray(X)))
     if X.nnz > _MOST_NONZEROS:
         raise ValueError(f"X has {X.nnz:,} non-zeros; at most {_MOST_NONZEROS:,} can be held: fit parts of it")
     if not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
-    return Sparse(_writable(X.data), _unsigned(X.indices), _unsigned(X.indptr))
+    return Sparse(writable(X.data), _unsigned(X.indices), _unsigned(X.indptr))
 
 
-def _writable(array: NDArray[Any]) -> NDArray[Any]:
+def writable(array: NDArray[Any]) -> NDArray[Any]:
     """Return the array itself, or a view of the same memory that numba takes for one that may be written to."""
     if type(array) is np.ndarray and array.flags.writeable and array.flags.aligned:
         return array
@@ -68,7 +68,7 @@ def _writable(array: NDArray[Any]) -> NDArray[Any]:
 def _unsigned(numbers: NDArray[Any]) -> NDArray[np.uint32]:
     """Return numbers that are not negative as uint32; 32 bits are seen as such, and not copied."""
     if numbers.dtype.itemsize == np.dtype(np.uint32).itemsize:
-        return _writable(numbers).view(np.uint32)
+        return writable(numbers).view(np.uint32)
     return numbers.astype(np.uint32)
 
 

@@ -1,14 +1,17 @@
-"""scikit-learn's words for kernels."""
+"""scikit-learn's words for kernels, and kernel values that the caller gives."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpu_bench.estimators.inputs import is_sparse
-from mpu_bench.estimators.parameters import one_of
-from mpu_bench.kernels import KERNELS, Kernel
+from mpu_bench.errors import DataError
+from mpu_bench.estimators.inputs import is_sparse, writable
+from mpu_bench.estimators.parameters import KernelFunction
+from mpu_bench.kernels import KERNELS, Kernel, Precomputed
 
 _LEAST_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite
 
@@ -33,7 +36,10 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
         If there is no such kernel, or a parameter is outside its range.
     """
     kinds = {kind.sklearn_name or kind.name: kind for kind in KERNELS.values()}
-    kind, word_of = kinds[one_of(sorted(kinds), kernel=name)], kinds[name].sklearn_words
+    if name not in kinds:
+        named = ", ".join(map(repr, sorted(kinds)))
+        raise ValueError(f"kernel is {name!r}; it must be one of {named}, 'precomputed', or a function")
+    kind, word_of = kinds[name], kinds[name].sklearn_words
     _check_gamma(gamma)
     words: dict[str, Any] = {"degree": int(degree), "coef0": float(coef0)}
     if "gamma" in word_of.values():
@@ -42,6 +48,84 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
     if (misfit := kernel.misfit()) is not None:
         raise ValueError(f"{word_of[misfit[0]]} is {getattr(kernel, misfit[0])!r}; it {misfit[1]}")
     return kernel
+
+
+def is_given(kernel: str | KernelFunction) -> bool:
+    """Return whether it stands for kernel values that the caller gives."""
+    return kernel == "precomputed" if isinstance(kernel, str) else True
+
+
+def indices(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return n rows of a kernel matrix as `Precomputed` wants them; shape (n, 1)."""
+    return np.arange(n, dtype=dtype)[:, np.newaxis]
+
+
+@dataclass(frozen=True)
+class GivenValues:
+    """Kernel values with the training rows that the caller gives.
+
+    Attributes
+    ----------
+    kernel : Precomputed
+        That of the training rows with each other; without values once they are trained with.
+    function : function or None
+        That returns them; None where the matrix itself is given.
+    rows : array or CSR matrix, or None
+        The rows that a function is given as its second argument: those trained with, then the vectors of the model.
+    """
+
+    kernel: Precomputed
+    function: KernelFunction | None
+    rows: Any
+
+    @classmethod
+    def of_training_rows(cls, kernel: str | KernelFunction, X: Any, offset: float, certified: bool) -> Self:
+        """Return the values of training rows.
+
+        Parameters
+        ----------
+        kernel : "precomputed" or function
+        X : array or CSR matrix, shape (n, d)
+        offset, certified
+            As of `Precomputed.of_training_rows`.
+
+        Raises
+        ------
+        DataError
+            As there, or if a kernel matrix is sparse, or if the function returns something else.
+        """
+        function = None if isinstance(kernel, str) else kernel
+        given = Precomputed.of_training_rows(_values(function, X, X), offset, certified)
+        return cls(given, function, None if function is None else X)
+
+    def kernel_of(self, X: Any) -> Precomputed:
+        """Return the kernel of other rows with those that the model's vectors are of.
+
+        Raises
+        ------
+        DataError
+            If values are not finite or too large, or if the function returns something else.
+        """
+        return Precomputed.of(_values(self.function, X, self.rows), self.kernel.offset)
+
+    def of_vectors(self, support: NDArray[np.intp]) -> Self:
+        """Return what is needed once a model is fitted whose vectors are these training rows."""
+        rows = None if self.rows is None else self.rows[support]
+        return replace(self, kernel=self.kernel._replace(matrix=self.kernel.matrix[:0, :0].copy()), rows=rows)
+
+
+def _values(function: KernelFunction | None, X: Any, rows: Any) -> NDArray[Any]:
+    """Return the kernel values of X with other rows, as compiled code takes them."""
+    if function is None:
+        if is_sparse(X):
+            raise DataError("with kernel='precomputed' X is a kernel matrix; it must be an array, not sparse")
+        return writable(np.ascontiguousarray(X))
+    values, shape = np.asarray(function(X, rows)), (X.shape[0], rows.shape[0])
+    if values.shape != shape or values.dtype.kind not in "biuf":
+        found = f"an array of {values.dtype}, shape {values.shape}"
+        raise DataError(f"kernel(X, Y) returns {found}; it must return numbers, shape {shape}")
+    kept = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return writable(np.ascontiguousarray(kept))
 
 
 def _gamma(gamma: float | str, X: Any) -> float:

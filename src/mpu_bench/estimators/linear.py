@@ -18,7 +18,14 @@ from mpu_bench.core.solver import Measures, Solver, Until
 from mpu_bench.estimators.base import LARGE_GAP, Fit
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.mixins import AugmentedClassifier, BatchKernelClassifier, WeightedClassifier
-from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of, regularization, warn
+from mpu_bench.estimators.parameters import (
+    KernelFunction,
+    as_it_was_if_refused,
+    as_value_error,
+    one_of,
+    regularization,
+    warn,
+)
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Linear
 from mpu_bench.solvers.linear.pegasos import Pegasos
@@ -53,7 +60,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
         What the objective is at most at convergence, as a part of the optimum.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class; with ``margin="soft"``.
-    kernel : {"linear", "poly", "rbf"}
+    kernel : {"linear", "poly", "rbf", "precomputed"} or function
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
@@ -82,7 +89,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
 
     C: float = 1.0
     _: KW_ONLY
-    kernel: str = "linear"
+    kernel: str | KernelFunction = "linear"
     margin: str = "soft"
     tol: float = 1e-4
     accuracy: float = 1e-5
@@ -113,7 +120,7 @@ class MarginPerceptronClassifier(MarginClassifier):
 
     accuracy: float = 0.01
     _: KW_ONLY
-    kernel: str = "linear"
+    kernel: str | KernelFunction = "linear"
     max_iter: int | None = 1000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
@@ -223,7 +230,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
 
     C: float = 1.0
     _: KW_ONLY
-    kernel: str = "linear"
+    kernel: str | KernelFunction = "linear"
     max_iter: int = 100
     batch: int = 30
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,12 +15,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from mpu_bench.core.problem import Problem
+from mpu_bench.core.rows import Dense, Rows
 from mpu_bench.core.solver import Solver, Until
 from mpu_bench.estimators.base import SolverClassifier
-from mpu_bench.estimators.inputs import with_ones
-from mpu_bench.estimators.kernels import kernel_named
-from mpu_bench.estimators.parameters import as_it_was_if_refused, one_of
-from mpu_bench.kernels import Kernel
+from mpu_bench.estimators.expansions import coefficients_of, kernel_of, machines_of, with_machines
+from mpu_bench.estimators.inputs import rows_of, with_ones
+from mpu_bench.estimators.kernels import GivenValues, indices, is_given, kernel_named
+from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of
+from mpu_bench.kernels import Kernel, Precomputed
 from mpu_bench.kernels.matrix import limited
 from mpu_bench.solvers.multiclass import Multiclass, Reduction, Trained
 
@@ -178,20 +180,91 @@ class KernelClassifier(SolverClassifier):
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf"}
+    kernel : {"linear", "poly", "rbf", "precomputed"} or function
+        ``"precomputed"``: X is the kernel matrix, (n, n) for `fit` and for others their values with all n training
+        rows. A function ``kernel(X, Y)`` returns the values of the rows of X with those of Y. `partial_fit`, `save` and
+        exports have neither.
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
     """
 
-    kernel: str = "rbf"
+    certified: ClassVar = False  #: whether it matters that the kernel is positive semidefinite
+
+    kernel: str | KernelFunction = "rbf"
     gamma: float | str = "scale"
     degree: int = 3
     coef0: float = 0.0
 
+    def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
+        """Return X and the labels; of given kernel values the indices of the rows stand for X."""
+        X, labels = super()._checked(X, y)
+        self.__dict__.pop("_given", None)  # of another fit
+        if not is_given(self.kernel):
+            return X, labels
+        with as_value_error():
+            offset = float(super()._columns > self.n_features_in_)  # what a feature that is 1 adds to each value
+            self._given = GivenValues.of_training_rows(self.kernel, X, offset, self.certified)
+        return indices(len(labels), self._given.kernel.matrix.dtype), labels
+
     def _kernel(self, X: Any) -> Kernel:
-        return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
+        if isinstance(self.kernel, str) and not is_given(self.kernel):
+            return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
+        return self._given.kernel
+
+    @property
+    def _columns(self) -> int:
+        return 1 if is_given(self.kernel) else super()._columns
+
+    def _augmented(self, X: Any) -> Any:
+        return X if is_given(self.kernel) else super()._augmented(X)
+
+    def _cure(self, stopped: str, X: Any) -> str:
+        return super()._cure(stopped, self._given.rows if is_given(self.kernel) else X)
+
+    def _finish(self, solver: Solver, state: Any, stopped: str, rows: Rows, X: Any) -> None:
+        super()._finish(solver, state, stopped, rows, X)
+        if is_given(self.kernel):
+            vectors = machines_of(self.model_).vectors.values
+            self.support_ = vectors[:, 0].astype(np.intp)
+            self._given = self._given.of_vectors(self.support_)
+            own = vectors if self._given.rows is None else indices(len(vectors), vectors.dtype)
+            self.model_ = with_machines(self.model_, kernel=self._given.kernel, vectors=Dense(own))
+
+    def _scored(self, X: Any) -> NDArray[np.float64]:
+        if not isinstance(kernel_of(self.model_), Precomputed):
+            return super()._scored(X)
+        with as_value_error():
+            kernel = self._given.kernel_of(X)
+        return with_machines(self.model_, kernel=kernel).scores(rows_of(indices(X.shape[0], kernel.matrix.dtype)))
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The vectors that the model keeps, shape (m, d); sparse where the training rows are kept and were.
+
+        With ``fit_intercept=True`` of linear solvers their shape is (m, d + 1), for the kernel is of rows with a last
+        feature that is 1. With ``kernel="precomputed"`` there are none, shape (0, 0): ``support_`` has their indices.
+        """
+        if isinstance(kernel_of(self._fitted("support_vectors_")), Precomputed):
+            return np.zeros((0, 0)) if self._given.rows is None else self._given.rows
+        return super().support_vectors_
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """What is added to the scores, shape (1,) for two classes, else one number a machine or class."""
+        model = self._fitted("intercept_")
+        own = super().intercept_
+        if not isinstance(kernel := kernel_of(model), Precomputed):
+            return own
+        return np.asarray(own + kernel.offset * coefficients_of(machines_of(model)).sum(axis=1))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn must know: a kernel matrix is split by rows and columns."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -204,6 +277,8 @@ class BatchKernelClassifier(KernelClassifier):
         Megabytes for them, of every machine that is trained at a time; None: half of the memory that is free then.
         Nothing but seconds depends on it.
     """
+
+    certified: ClassVar = True
 
     cache_size: float | None = None
 

@@ -20,6 +20,7 @@ from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import problem_of, rows_of
+from mpu_bench.estimators.kernels import is_given
 from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
@@ -103,7 +104,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         X, labels = self._checked(X, y)
         with as_value_error():
             solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(X), self._seed()
-            problem = problem_of(rows_of(X), labels, self.n_features_in_, self.classes_)
+            problem = problem_of(rows_of(X), labels, self._columns, self.classes_)
             state = self._started_in_memory(solver, problem, kernel, seed)
             solver.refuse_overflow(state, problem.train)
             if self.shuffle or self._needs_all:
@@ -114,6 +115,9 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             self._finish(solver, state, self._train(solver, state, Until(), self._run()), problem.train, X)
             self._state = state
             self._let_go_of_rows()
+        if is_given(self.kernel):
+            del self._state  # of rows whose kernel values with others are not known
+            self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
         return self
 
     @as_it_was_if_refused
@@ -131,8 +135,9 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         ------
         ValueError
             If the first call names no classes, if a label is none of them, if a parameter can only be found from all
-            rows, or if one is not what it was when learning began.
+            rows, if kernel values are given, or if a parameter is not what it was when learning began.
         """
+        self._refuse_given_values()
         begins = "_state" not in vars(self)
         X, labels = self._checked_piece(X, y, classes, begins)
         with as_value_error():
@@ -153,6 +158,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         DataError
             If a row is so long that a kernel value may not be finite.
         """
+        self._refuse_given_values()
         if self._needs_all:
             raise ValueError(f"{type(self).__name__}: a budget is reached by a search over all rows; give eta")
         nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
@@ -182,6 +188,13 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
         self._train(solver, state, Until(), Fit())
         self._let_go_of_rows()
+
+    def _refuse_given_values(self) -> None:
+        if is_given(self.kernel):
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit: kernel is {self.kernel!r}, whose values with rows to come are not "
+                "known; use fit, or give a kernel by name"
+            )
 
     @property
     def _needs_all(self) -> bool:
@@ -217,7 +230,7 @@ class PerceptronClassifier(OnlineClassifier):
         Passes of `fit`.
     shuffle : bool
         Whether `fit` presents the rows in a random order, another one each pass.
-    kernel : {"linear", "poly", "rbf"}
+    kernel : {"linear", "poly", "rbf", "precomputed"} or function
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float

@@ -19,6 +19,9 @@ from mpu_bench.errors import UserError
 
 _T = TypeVar("_T")
 
+#: ``kernel(X, Y)`` returns the kernel values of n rows with m others, shape (n, m)
+KernelFunction = Callable[[Any, Any], Any]
+
 _TRUTH = (Integral, np.bool_)
 
 #: how a type that a parameter may have is said, and what Python takes for it
@@ -27,9 +30,12 @@ _SAID: dict[Any, str] = {
     Integral: "a whole number",
     _TRUTH: "True or False",
     str: "a word",
+    Callable: "a function",
     type(None): "None",
 }
-_TAKEN: dict[Any, Any] = {float: Real, int: Integral, bool: _TRUTH, str: str, type(None): type(None)}
+_TAKEN: dict[Any, Any] = {
+    float: Real, int: Integral, bool: _TRUTH, str: str, KernelFunction: Callable, type(None): type(None),
+}  # fmt: skip
 
 
 #: what a parameter was called in version 0.2.0 -> its name

@@ -103,7 +103,7 @@ class Kernel(tuple[Any, ...], ABC):
     name : str
         In configs and in files of models.
     options : type of Options
-        What a config may say of it.
+        What a config may say of it; a kernel without them is in no config and no file.
     shift_invariant : bool
         Whether it is a function of ||a - b|| alone.
     sklearn_name : str
@@ -126,8 +126,9 @@ class Kernel(tuple[Any, ...], ABC):
     smaller: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
-        """Make the kernel known by its name."""
-        KERNELS[cls.name] = cls
+        """Make the kernel known by its name, where a config may have it."""
+        if hasattr(cls, "options"):
+            KERNELS[cls.name] = cls
 
     @abstractmethod
     def bound(self, squared_norms: Any) -> Any:

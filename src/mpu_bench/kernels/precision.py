@@ -32,7 +32,7 @@ def is_single_enough(rows: Rows, kernel: Kernel) -> bool:
     largest = float(squared_norms(rows).max(initial=0.0))
     if kernel.shift_invariant and kernel.growth(largest) > _LARGEST_GROWTH:
         return False
-    parameters = [abs(float(parameter)) for parameter in kernel]
+    parameters = [abs(float(parameter)) for parameter in kernel.parameters.values()]
     numbers = (*parameters, largest, float(kernel.bound(largest)))
     return not any(0.0 < number < _SMALLEST_NUMBER for number in numbers) and max(parameters, default=0.0) < (
         _LARGEST_NUMBER
