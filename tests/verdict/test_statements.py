@@ -15,8 +15,8 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
 from mpu_bench.verdict.claims import of_claims
 from mpu_bench.verdict.pairs import Difference, p_value_of
-from mpu_bench.verdict.points import Evidence, Point
-from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
+from mpu_bench.verdict.points import Evidence, Point, points_of
+from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
 from records import records, summaries
 

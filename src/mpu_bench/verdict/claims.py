@@ -21,12 +21,13 @@ from mpu_bench.config.rules import (
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import is_accuracy, is_seconds
 from mpu_bench.results.machines import versions_remark
+from mpu_bench.verdict import curves as _curves  # noqa: F401  # whose statements it registers
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample
-from mpu_bench.verdict.points import Evidence, Point, selected
+from mpu_bench.verdict.points import Evidence, Point, points_of, selected
 from mpu_bench.verdict.rules import Table, rules
-from mpu_bench.verdict.statements import p_value_over, points_of, verdict_of
+from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
 
 _OPEN = (Verdict.INCONCLUSIVE, None, Verdict.NOT_COMPARABLE)  #: of points: for neither side

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench.config.rules import Where
@@ -67,6 +67,12 @@ class Evidence(NamedTuple):
 
 
 NO_EVIDENCE = Evidence()
+
+
+@singledispatch
+def points_of(statement: Any, evidence: Evidence) -> list[Point]:
+    """Return the points that a statement ranges over, with what the evidence says at each."""
+    raise NotImplementedError(statement.kind)
 
 
 _Row = TypeVar("_Row", bound=Record)

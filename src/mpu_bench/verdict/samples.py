@@ -8,11 +8,13 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mpu_bench.config.rules import After, AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
-from mpu_bench.quantities import Record, quantity_of
+from mpu_bench.quantities import Record, is_accuracy, quantity_of
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.results.means import Summary
+from mpu_bench.verdict import judge
 from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, is_single, mean_of, unpaired
 from mpu_bench.verdict.points import Evidence, selected
+from mpu_bench.verdict.rules import rules
 
 
 class Sample(NamedTuple):
@@ -184,3 +186,19 @@ def words_of(where: Where) -> str:
         passes = f"{where.after.passes:g} pass{'es' if where.after.passes != 1 else ''}"
         words.append(f"{'at all checkpoints ' * where.after.later}after {passes}")
     return " ".join(filter(None, words))
+
+
+def alike(quantity: str, value: float) -> float:
+    """Return how far a quantity may be from a value that it is said to be about the same as."""
+    declared = quantity_of(quantity)
+    whole = 100.0 / declared.scale if declared is not None and is_accuracy(quantity) else 0.0
+    return max(rules().statements.alike * abs(whole - value), tolerance_of(quantity, value))
+
+
+def tolerance_of(quantity: str, value: float) -> float:
+    """Return what rules.yaml allows two values of a quantity to differ by; it speaks of errors in percent."""
+    declared = quantity_of(quantity)
+    tolerance = rules().tolerance_of(quantity)
+    scale = 1.0 if declared is None else declared.scale
+    floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy=is_accuracy(quantity))
+    return floor / scale

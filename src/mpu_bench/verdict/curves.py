@@ -1,0 +1,163 @@
+"""Statements of curves: one below, above or near others along an axis, and one with a critical point."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpu_bench.config.rules import CriticalStatement, CurveStatement, Extent, Place, Where
+from mpu_bench.results.curves import along
+from mpu_bench.results.machines import runs_of, why_not_comparable
+from mpu_bench.results.means import Summary
+from mpu_bench.verdict import rank_tests
+from mpu_bench.verdict.pairs import is_certain
+from mpu_bench.verdict.points import Evidence, Point, name_of, points_of, selected
+from mpu_bench.verdict.rules import rules
+from mpu_bench.verdict.samples import alike, error_of_curve, tolerance_of, words_of
+from mpu_bench.verdict.verdict import Verdict
+
+_GRID_POINTS = 200  # of a log axis, at which two curves are compared
+
+Array = NDArray[np.float64]
+
+
+@points_of.register
+def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
+    """Compare step curves: each keeps its last value until the next checkpoint."""
+    found = []
+    for point, where in itertools.product(list(statement.points()), statement.than):
+        peer = words_of(where)
+        name = name_of(point, peer)
+        rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
+        of, than = (_curve(statement, each) for each in rows)
+        n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
+        if of is None or than is None or not n:
+            found.append(Point(name, Verdict.NOT_RUN))
+            continue
+        runs = list(map(runs_of, rows))
+        reasons = (why_not_comparable(each, peer, *runs) for each in (statement.quantity, statement.against))
+        if reason := next(filter(None, reasons), ""):
+            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
+            continue
+        end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
+        first = max(of.x[0], than.x[0], _place(statement.start, n, end, after) or 0.0)
+        last = min(end, than.x[-1], _place(statement.up_to, n, end, after) or math.inf)
+        if first >= last:
+            found.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
+            continue
+        found.append(Point(name, *_along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))))
+    return found
+
+
+def _place(place: Place | None, n: int, end: float, after: Callable[[float], float]) -> float | None:
+    return place.of(n, end, after) if isinstance(place, Extent) else place
+
+
+def _after(rows: Sequence[Summary], against: str, passes: float) -> float:
+    """Return the place of the last checkpoint within so many passes."""
+    within = [row for row in rows if (row.means.get("passes") or math.inf) <= passes * (1 + 1e-12)]
+    return max((along(row, against) or 0.0 for row in within), default=0.0)
+
+
+class Curve(NamedTuple):
+    """A mean curve: places on an axis, means, standard errors (NaN where one run says nothing), of how many runs."""
+
+    x: Array
+    y: Array
+    errors: Array
+    runs: int
+
+    def at(self, grid: Array) -> NDArray[np.intp]:
+        """Return which checkpoint holds at each place: the last before it."""
+        return np.clip(np.searchsorted(self.x, grid * (1 + 1e-12), side="right") - 1, 0, len(self.x) - 1)
+
+
+def _curve_rows(
+    statement: CurveStatement | CriticalStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]
+) -> list[Summary]:
+    rows = selected(evidence.curves, where, point)
+    return [row for row in rows if row.means.get(statement.quantity) is not None]
+
+
+def _curve(statement: CurveStatement | CriticalStatement, rows: Sequence[Summary]) -> Curve | None:
+    quantity, against = statement.quantity, statement.against
+    certain = is_certain(quantity, rows)
+    places = {}
+    for row in sorted(rows, key=lambda row: row.presented or 0):
+        place = along(row, against) or 0.0
+        error = error_of_curve(row, quantity, certain)
+        places[place] = row.means[quantity], math.nan if error is None else error
+    kept = sorted((place, *values) for place, values in places.items() if place > 0)
+    if not kept:
+        return None
+    x, y, errors = np.array(kept, float).T
+    return Curve(x, y, errors, min(row.count for row in rows))
+
+
+def _along_the_axis(
+    statement: CurveStatement, of: Curve, than: Curve, grid: Array
+) -> tuple[Verdict | None, str, float | None]:
+    """Return what two curves say over a part of the axis, in words, and the p of what goes against the statement."""
+    places = np.stack([of.at(grid), than.at(grid)])
+    below = than.y[places[1]] - of.y[places[0]]
+    errors = np.hypot(of.errors[places[0]], than.errors[places[1]])
+    if statement.kind == "near":
+        floor = np.array([alike(statement.quantity, float(y)) for y in than.y])[places[1]]
+        wrong = np.abs(below)
+    else:
+        floor = np.array([tolerance_of(statement.quantity, float(y)) for y in than.y])[places[1]]
+        wrong = -below if statement.kind == "below" else below
+    is_near = statement.kind == "near"
+    as_stated = float(np.mean(wrong <= (floor if is_near else 0.0)))
+    against = (wrong > floor) & (wrong - is_near * floor > rules().statements.standard_errors * _known(errors))
+    words = (
+        f"{100 * as_stated:.1f}% of the axis as stated, {100 * float(np.mean(against)):.1f}% against it beyond noise"
+    )
+    if against.any():
+        p_value = _p_over_axis((wrong - is_near * floor)[against], errors[against], of, than, places)
+        if p_value < rank_tests.LEVEL:
+            return Verdict.CONTRADICTED, words, p_value
+        return None, f"{words}, which over the whole axis may be chance: p = {p_value:.2g}", p_value
+    if bool(np.isnan(errors[wrong > floor]).any()):
+        return Verdict.INCONCLUSIVE, words, None
+    return (Verdict.SUPPORTED if as_stated > 0.5 else None), words, None
+
+
+def _known(errors: Array) -> Array:
+    return np.nan_to_num(errors, nan=math.inf)
+
+
+def _p_over_axis(wrong: Array, errors: Array, of: Curve, than: Curve, places: NDArray[np.intp]) -> float:
+    """Return the p of the worst place, one-sided by t, times the number of places that differ in a checkpoint."""
+    from scipy.special import stdtr
+
+    if not errors.all():
+        return 0.0  # nothing in it is random
+    freedom = max(1, min(curve.runs for curve in (of, than) if curve.errors.any()) - 1)
+    return float(min(1.0, np.unique(places, axis=1).shape[1] * stdtr(freedom, -(wrong / errors).max())))
+
+
+@points_of.register
+def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
+    found = []
+    for point in statement.points():
+        curve = _curve(statement, _curve_rows(statement, evidence, statement.of, point))
+        if curve is None:
+            found.append(Point(name_of(point), Verdict.NOT_RUN))
+            continue
+        x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
+        far = np.flatnonzero(ratio >= statement.before)
+        place = x[far[-1]] if len(far) else 0.0
+        earlier, later = ratio[x <= place], ratio[x >= 2 * place]
+        holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
+        words = (
+            f"{statement.before:g} times its last up to {100 * place:.2g}% of its run, later {later.max():.3g} at most"
+        )
+        found.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
+    return found
