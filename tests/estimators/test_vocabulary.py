@@ -252,3 +252,11 @@ def test_scale_is_of_the_first_rows_of_a_stream() -> None:
     for model in (first, alone):
         model.partial_fit(100.0 * X[50:], y[50:])
     np.testing.assert_array_equal(first.decision_function(X), alone.decision_function(X))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_intercept_that_is_set_after_a_fit_is_of_the_next_one(first: bool) -> None:
+    X, y = blobs(2, n=40)
+    model = made("DCDClassifier", fit_intercept=first).fit(X, y)
+    before = model.decision_function(X)
+    np.testing.assert_array_equal(model.set_params(fit_intercept=not first).decision_function(X), before)

@@ -361,7 +361,13 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of every row of what `validate_data` has let pass, shape (n, c)."""
-        return self.model_.scores(rows_of(self._augmented(X)))
+        return self.model_.scores(rows_of(self._as_trained()._augmented(X)))
+
+    def _as_trained(self) -> Self:
+        """Return a classifier with the parameters of its fit: those set since hold from the next one on."""
+        trained = object.__new__(type(self))
+        trained.__dict__.update(vars(self), **vars(self).get("_trained_with", {}))
+        return trained
 
     def save(self, path: str | Path, preprocessing: Preprocessing | None = None) -> None:
         """Write the fitted model to a file of data alone, which `mpu_bench.load` reads.
