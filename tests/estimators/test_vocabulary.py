@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -255,8 +256,10 @@ def test_scale_is_of_the_first_rows_of_a_stream() -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_an_intercept_that_is_set_after_a_fit_is_of_the_next_one(first: bool) -> None:
+def test_an_intercept_that_is_set_after_a_fit_is_of_the_next_one(first: bool, tmp_path: Path) -> None:
     X, y = blobs(2, n=40)
     model = made("DCDClassifier", fit_intercept=first).fit(X, y)
     before = model.decision_function(X)
     np.testing.assert_array_equal(model.set_params(fit_intercept=not first).decision_function(X), before)
+    model.save(tmp_path / "model.mpu")
+    np.testing.assert_array_equal(mpu_bench.load(tmp_path / "model.mpu").predict(X), model.predict(X))

@@ -29,7 +29,7 @@ def saved_model(classifier: Any, preprocessing: Preprocessing | None = None) -> 
     features = int(classifier.n_features_in_)
     if preprocessing is not None and preprocessing.features != features:
         raise DataError(f"the preprocessing makes {preprocessing.features:,} features; the model takes {features:,}")
-    has_intercept = classifier._columns > features
+    has_intercept = classifier._as_trained()._columns > features
     names = getattr(classifier, "feature_names_in_", None)
     parameters = {name: _plain(value) for name, value in sorted(classifier._trained_with.items())}
     return SavedModel(
