@@ -211,7 +211,7 @@ def _made() -> dict[str, type[OnlineClassifier]]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _made():
+    if not name.startswith("_") and name in _made():  # for what the language asks every module, no solver is imported
         return _made()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 

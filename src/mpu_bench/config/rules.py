@@ -390,13 +390,11 @@ def check_judging(
     for position, fitted in enumerate(judging.fitted):
         below = node["fitted"][position]
         _check_names(below["solvers"], "solver", known)
-        _check_names(below["table"], "table", published.names())
         check_column(fitted.table, fitted.column, below["column"], below["table"])
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
         _check_where(below, None, known)
         if explained.table is not None:
-            _check_names(below["table"], "table", published.names())
             check_column(explained.table, explained.column or "", below["column"], below["table"])
 
 

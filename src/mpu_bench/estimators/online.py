@@ -250,7 +250,7 @@ class PerceptronClassifier(OnlineClassifier):
     precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
-        return self._online("perceptron", passes=passes, precision=_precision(self.precision))
+        return self._online("perceptron", passes=passes, precision=self.precision)
 
 
 @dataclass(eq=False, repr=False)
@@ -272,7 +272,7 @@ class ForgetronClassifier(OnlineClassifier):
     precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
-        return self._online("forgetron", vectors=self.budget, passes=passes, precision=_precision(self.precision))
+        return self._online("forgetron", vectors=self.budget, passes=passes, precision=self.precision)
 
 
 @dataclass(eq=False, repr=False)
@@ -299,7 +299,7 @@ class BudgetPerceptronClassifier(OnlineClassifier):
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         names = {"cks": "cks", "oldest": "perceptron-oldest", "random": "perceptron-random"}
         name = names[one_of(names, removal=self.removal)]
-        return self._online(name, vectors=self.budget, passes=passes, precision=_precision(self.precision))
+        return self._online(name, vectors=self.budget, passes=passes, precision=self.precision)
 
 
 @dataclass(eq=False, repr=False)
@@ -370,13 +370,9 @@ class BudgetedPegasosClassifier(OnlineClassifier):
             regularization = 1.0 / n if n else _REGULARIZATION_OF_STREAMS
         common = {
             "regularization": regularization, "average": bool(self.average), "passes": passes,
-            "precision": _precision(self.precision),
+            "precision": self.precision,
         }  # fmt: skip
         if self.budget is None:
             return self._online("pegasos-multiclass", **common)
         maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
         return self._online("bpegasos", vectors=self.budget, maintenance=maintenance, **common)
-
-
-def _precision(precision: str) -> str:
-    return one_of(("single", "double"), precision=precision)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mpu_bench.config.rules import Explained, Fitted, Where
+from mpu_bench.config.rules import Explained, Fitted
 from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.verdict import Finding, Verdict
@@ -165,13 +165,11 @@ def as_fitted(cell: Cell, fitted: Sequence[Fitted]) -> Cell:
 def _is_meant(entry: Explained, cell: Cell) -> bool:
     if entry.sentence is not None or not cell.column:
         return entry.sentence in (cell.sentence, cell.column)  # a claim of the config is named by its words
-    return entry.column == cell.column and entry.table in (None, cell.table) and _is_of(entry, cell)
-
-
-def _is_of(where: Where, cell: Cell) -> bool:
-    """Return whether a cell is of this dataset, solver, budget and these parameters."""
     parameters = json.loads(cell.parameters or "{}")
     named = {"dataset": cell.dataset, "solver": cell.solver, "budget": number_in(cell.budget)}
-    return all(getattr(where, name) in (None, value) for name, value in named.items()) and all(
-        parameters.get(name) == value for name, value in where.parameters.items()
+    return (
+        entry.column == cell.column
+        and entry.table in (None, cell.table)
+        and all(getattr(entry, name) in (None, value) for name, value in named.items())
+        and all(parameters.get(name) == value for name, value in entry.parameters.items())
     )

@@ -275,8 +275,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
         published_std=None,
         measured_std=None,
     )
-    seconds, peers = (each.means.get("comparable_seconds") for each in (row, others[0]))
-    if not seconds or not peers:
+    if not all(each.means.get("comparable_seconds") for each in (row, others[0])):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=_why_not_judged(row, others[0]))
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
@@ -284,7 +283,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     both = judge.Seconds(_seconds_of(row), _seconds_of(others[0]))
     printed_error = math.hypot(*(_printed_error(each, cell.column, about) for each in (printed, named[0])))
     judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)
-    return with_difference(judged(replace(cell, measured=seconds / peers, count=both.runs), judgement, remark))
+    return with_difference(judged(replace(cell, measured=both.ratio, count=both.runs), judgement, remark))
 
 
 def _seconds_of(row: Summary) -> Sample:

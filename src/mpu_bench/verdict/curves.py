@@ -107,20 +107,19 @@ def _along_the_axis(
     places = np.stack([of.at(grid), than.at(grid)])
     below = than.y[places[1]] - of.y[places[0]]
     errors = np.hypot(of.errors[places[0]], than.errors[places[1]])
-    if statement.kind == "near":
-        floor = np.array([alike(statement.quantity, float(y)) for y in than.y])[places[1]]
-        wrong = np.abs(below)
-    else:
-        floor = np.array([tolerance_of(statement.quantity, float(y)) for y in than.y])[places[1]]
-        wrong = -below if statement.kind == "below" else below
     is_near = statement.kind == "near"
-    as_stated = float(np.mean(wrong <= (floor if is_near else 0.0)))
-    against = (wrong > floor) & (wrong - is_near * floor > rules().statements.standard_errors * _known(errors))
+    allowed = alike if is_near else tolerance_of
+    floor = np.array([allowed(statement.quantity, float(y)) for y in than.y])[places[1]]
+    wrong = np.abs(below) if is_near else -below if statement.kind == "below" else below
+    excess = wrong - floor if is_near else wrong  # what noise would have to explain
+    as_stated = float(np.mean(excess <= 0))
+    noise = rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)
+    against = (wrong > floor) & (excess > noise)
     words = (
         f"{100 * as_stated:.1f}% of the axis as stated, {100 * float(np.mean(against)):.1f}% against it beyond noise"
     )
     if against.any():
-        p_value = _p_over_axis((wrong - is_near * floor)[against], errors[against], of, than, places)
+        p_value = _p_over_axis(excess[against], errors[against], of, than, places)
         if p_value < rank_tests.LEVEL:
             return Verdict.CONTRADICTED, words, p_value
         return None, f"{words}, which over the whole axis may be chance: p = {p_value:.2g}", p_value
@@ -129,18 +128,14 @@ def _along_the_axis(
     return (Verdict.SUPPORTED if as_stated > 0.5 else None), words, None
 
 
-def _known(errors: Array) -> Array:
-    return np.nan_to_num(errors, nan=math.inf)
-
-
-def _p_over_axis(wrong: Array, errors: Array, of: Curve, than: Curve, places: NDArray[np.intp]) -> float:
+def _p_over_axis(excess: Array, errors: Array, of: Curve, than: Curve, places: NDArray[np.intp]) -> float:
     """Return the p of the worst place, one-sided by t, times the number of places that differ in a checkpoint."""
     from scipy.special import stdtr
 
     if not errors.all():
         return 0.0  # nothing in it is random
     freedom = max(1, min(curve.runs for curve in (of, than) if curve.errors.any()) - 1)
-    return float(min(1.0, np.unique(places, axis=1).shape[1] * stdtr(freedom, -(wrong / errors).max())))
+    return float(min(1.0, np.unique(places, axis=1).shape[1] * stdtr(freedom, -(excess / errors).max())))
 
 
 @points_of.register

@@ -165,6 +165,11 @@ class Seconds(NamedTuple):
     below: Sample
 
     @property
+    def ratio(self) -> float:
+        """Of the means."""
+        return self.above.mean / self.below.mean
+
+    @property
     def runs(self) -> int:
         """Of the side that has fewer."""
         return min(self.above.runs, self.below.runs)
@@ -193,7 +198,7 @@ def judge_ratio(interval: tuple[float, float], measured: Seconds, printed_error:
         return Judgement(
             Verdict.NOT_INFORMATIVE, remark=f"the reported digits leave anything from {low:.2g} to {high:.3g}"
         )
-    ratio = measured.above.mean / measured.below.mean
+    ratio = measured.ratio
     times = max(ratio / high, low / ratio if ratio else math.inf, 1.0)
     if measured.runs < (least := rules().ratios.least_runs):
         return Judgement(Verdict.INCONCLUSIVE, remark=f"{measured.runs} of {least} runs whose seconds count")
