@@ -96,8 +96,8 @@ PRINTED = "bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent"
         ),
         (
             "rules.yaml",
-            "nu: {relative: 0.005}",
-            "nu: {relative: 0.5}",
+            "nu: {relative: 0.005, zero",
+            "nu: {relative: 0.5, zero",
             {
                 "sbp-table2 row 1, reuters-money-fx, smo, nu": "now reproduced, baseline not reproduced higher; "
                 "measured is the same: the rule, or print, is another"

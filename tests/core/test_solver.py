@@ -22,6 +22,8 @@ class Bounded(Solver):
     regularization: Annotated[float, Gt(0)] | None = None
     sampling: Annotated[int, Ge(1)] | None = 59
     rate: Annotated[float, Gt(0)] | Literal["auto"] = 1.0
+    order: Literal["given", "random"] = "given"
+    ties: Literal["first", "last"] | None = None
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,9 @@ class Bounded(Solver):
         ({"C": [1.0]}, "C is \\[1.0\\]; it must be a number"),
         ({"C": 1j}, "C is 1j; it must be a number"),
         ({"rate": "slow"}, "rate is 'slow'; it must be a number"),
+        ({"order": "sorted"}, "order is 'sorted'; it must be one of 'given', 'random'"),
+        ({"order": 1}, "order is 1; it must be one of 'given', 'random'"),
+        ({"ties": "any"}, "ties is 'any'; it must be one of 'first', 'last', None"),
     ],
 )
 def test_bounds_hold_alone_in_groups_and_in_unions(parameters, bound):

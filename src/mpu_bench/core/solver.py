@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
@@ -168,8 +169,7 @@ class Solver(ABC):
             Naming the solver, the parameter, its value and its range.
         """
         for name, words in words_of(type(self)).items():
-            word = getattr(self, name)
-            if word not in words and (isinstance(word, str) or get_origin(types_of(type(self))[name]) is Literal):
+            if (word := getattr(self, name)) not in words:
                 raise OutOfRangeError(self.name, name, word, f"one of {', '.join(map(repr, words))}")
         for name, bounds in bounds_of(type(self)).items():
             number = getattr(self, name)
@@ -323,18 +323,18 @@ def bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
 
 
 @cache
-def words_of(solver: type[Solver]) -> dict[str, list[str]]:
-    """Return the words of every parameter that may be one of some words and no other."""
+def words_of(solver: type[Solver]) -> dict[str, list[Any]]:
+    """Return what every parameter may be that is one of some words, or None; found once, as bounds are."""
     found = {field.name: _words(types_of(solver)[field.name]) for field in fields(solver)}
     return {name: words for name, words in found.items() if words}
 
 
-def _words(hint: Any) -> list[str]:
-    """Return the words of a type; none where any word will do."""
-    if get_origin(hint) is Literal:
-        return [word for word in get_args(hint) if isinstance(word, str)]
-    parts = get_args(hint)
-    return [] if str in parts else [word for part in parts for word in _words(part)]
+def _words(hint: Any) -> list[Any]:
+    """Return the words of a type that has nothing else but None."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if not all(get_origin(part) is Literal or part is type(None) for part in parts):
+        return []
+    return [word for part in parts for word in get_args(part) or (None,)]
 
 
 def _bounds(hint: Any) -> list[Any]:

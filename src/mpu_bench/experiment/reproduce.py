@@ -178,10 +178,10 @@ def run(
 
 def outlooks(found: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
     """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
+    run_options = RunOptions(**{each.name: getattr(options, each.name) for each in fields(Options) if each.init})
     known = {}
     for experiment in found:
         runs = plan.plan(experiment)
-        run_options = RunOptions(**{each.name: getattr(options, each.name) for each in fields(Options) if each.init})
         try:
             known[experiment.name] = Outlook.of(ChosenRuns(experiment, runs, runs, run_options))
         except UserError as fault:
