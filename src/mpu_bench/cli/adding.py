@@ -45,12 +45,12 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
 
     wishes = wishes_of(given, "data add")
     called = name or name_of(file)
-    place = _place(called, force)
+    card_path = _card_path(called, force)
     added = _looked(file, wishes)
     text = card_text(added.card, FOLDER, _command(file, given, called))
-    write_all(FOLDER, {place.name: text})
+    write_all(FOLDER, {card_path.name: text})
     _show(called, added)
-    say(f"{place} is written; the file stays where it is, and may change")
+    say(f"{card_path} is written; the file stays where it is, and may change")
     for line in _next(called, added):
         write(f"{line}\n")
 
@@ -73,7 +73,7 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     return wishes
 
 
-def _place(name: str, force: bool) -> Path:
+def _card_path(name: str, force: bool) -> Path:
     """Return where the card goes, and refuse to hide another dataset or to replace a card unasked."""
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.cards.schema import can_name_a_file

@@ -84,10 +84,10 @@ class Run:
     trial: ValidationSplit | None = None
 
     def __str__(self) -> str:
-        return " ".join([self.place, self.solver.name, *self.described.values()])
+        return " ".join([self.data_name, self.solver.name, *self.described.values()])
 
     @property
-    def place(self) -> str:
+    def data_name(self) -> str:
         """What its dataset is called, with its split if there are several."""
         return f"{self.dataset.label}-{self.dataset.split}" if self.dataset.split else self.dataset.label
 
@@ -128,7 +128,7 @@ class Names:
         solver = run.solver.name
         shared = self._runs[solver]
         differing = [words for name, words in run.described.items() if self._with[solver, name][words] != shared]
-        return " ".join([run.place, solver, *differing])
+        return " ".join([run.data_name, solver, *differing])
 
 
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:

@@ -250,7 +250,7 @@ def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequen
     return next(filter(None, reasons), "")
 
 
-#: what of a point tells the places on an axis apart
+#: what of a point tells the positions on an axis apart
 _PLACES = {"n": ("dataset",), "budget_vectors": ("budget",)}
 
 
@@ -259,10 +259,10 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
         return [_curve_part(statement, evidence, point) for point in points]
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
-        place = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
+        position = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
         values = entry_at(statement, evidence, point).values
-        for key, value in values.items() if len(place) == 1 else ():
-            of_seed.setdefault(key, {})[place.copy().pop()] = value
+        for key, value in values.items() if len(position) == 1 else ():
+            of_seed.setdefault(key, {})[position.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)
     return [(list(each), list(each.values())) for each in of_seed.values() if len(each) == most]
 

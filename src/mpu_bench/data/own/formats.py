@@ -190,7 +190,7 @@ def _check_first_line(path: Path, lines: Sequence[str], widths: Mapping[str, Seq
     """Refuse a comment, or a title, above the names of the columns."""
     for found in widths.values():
         (usual, times), *_ = Counter(found).most_common(1) or [(0, 0)]
-        above = next((place for place, width in enumerate(found) if width == usual), 0)
+        above = next((index for index, width in enumerate(found) if width == usual), 0)
         if usual > 1 and 2 * times > len(found) and above and max(found[:above]) == 1:
             raise DataError(
                 f"{path}, line 1: '{one_line(lines[0], _SHOWN)}' is a comment or a title, and {usual} columns follow; "

@@ -211,8 +211,8 @@ def check_same_columns(file: OwnFile, names: Sequence[str]) -> None:
         return
     if len(file.columns) != len(names):
         raise DataError(f"{file.path}: has {len(file.columns)} columns instead of {len(names)}")
-    place = next(i for i, name in enumerate(file.columns) if name != names[i])
-    raise DataError(f"{file.path}: column {place + 1} is called '{file.columns[place]}' instead of '{names[place]}'")
+    index = next(i for i, name in enumerate(file.columns) if name != names[i])
+    raise DataError(f"{file.path}: column {index + 1} is called '{file.columns[index]}' instead of '{names[index]}'")
 
 
 def label_among(columns: Sequence[str], named: str | None, source: Path) -> tuple[str, str]:
@@ -277,9 +277,9 @@ def count_labels(
             chosen = piece[kept_rows(piece, numbers, label, known)] if missing == "drop" else piece
             words = texts_of(chosen[label])
             if (lacks := _lacking(words, known)).any():
-                place = int(np.flatnonzero(lacks)[0])
-                where = f"{file.path}, row {rows + 1 + int(chosen.index[place])}, column '{label}'"
-                raise DataError(f"{where}: {_missing_label(words[place])}")
+                index = int(np.flatnonzero(lacks)[0])
+                where = f"{file.path}, row {rows + 1 + int(chosen.index[index])}, column '{label}'"
+                raise DataError(f"{where}: {_missing_label(words[index])}")
             counts.update(words.tolist())
             rows += len(piece)
         parts.append(counts)

@@ -134,11 +134,11 @@ class MetLabels:
     numbers: list[float] = field(default_factory=list)
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the place of each label among ``numbers``, -1 for what is none or as large as to merge with others."""
+        """Return the index of each label among ``numbers``, -1 for what is none or as large as to merge with others."""
         distinct, codes = np.unique(labels, return_inverse=True)
         self.numbers += [number for number in distinct.tolist() if abs(number) < 2**53 and number not in self.numbers]
-        places = {number: place for place, number in enumerate(self.numbers)}
-        return np.array([places.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
+        indices = {number: index for index, number in enumerate(self.numbers)}
+        return np.array([indices.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
 
     def unknown(self, label: str) -> str:
         """Return a message that a label is none."""
