@@ -331,7 +331,7 @@ def _read_compressed(data: bytes) -> None:
             pass
 
 
-# ------------------------------------------------------------------ what the data home remembers
+# ------------------------------------------------------------------ what the data directory remembers
 
 
 _FILE = RemoteFile("rows", urls=("http://server.test/rows",))
@@ -385,7 +385,7 @@ _OWN_CARD = _card("svmlight", 4, "positive: [b]\n", SVMLIGHT[0])
 
 @cache
 def _prepared() -> tuple[Path, bytes]:
-    """Prepare a dataset; returns its data home, and what it says of itself."""
+    """Prepare a dataset; returns its data directory, and what it says of itself."""
     text, content = _OWN_CARD.split(SEPARATOR)
     with own_card(text) as name:
         card = catalog.card(name)

@@ -417,8 +417,8 @@ def check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> No
     rules = {name: limit for name, limit in content.stop.model_dump().items() if limit is not None}
     if content.limits.seconds is not None or rules.keys() & _SURE_ENDS:
         return
-    peer = content.stop.seconds_of and content.stop.seconds_of.solver
-    endless = [choice.name for choice in choices if peer in (None, choice.name)]
+    named = content.stop.seconds_of and content.stop.seconds_of.solver
+    endless = [choice.name for choice in choices if named in (None, choice.name)]
     endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
     given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
     why = f" for sure (it may never come to stop: {{{given}}})" if given else ""

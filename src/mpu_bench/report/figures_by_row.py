@@ -122,24 +122,24 @@ def _length(row: Row) -> float:
 def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """Return the first solver, and the rows of the others with how many times as fast as it they are."""
     first = rows[0].solver if rows else ""
-    peers: dict[str, list[Row]] = {}
+    alike: dict[str, list[Row]] = {}
     for row in rows:
         if row.solver == first:
-            peers.setdefault(row.dataset, []).append(row)
+            alike.setdefault(row.dataset, []).append(row)
     return first, [
-        _with_speed_up(row, *peers[row.dataset])
+        _with_speed_up(row, *alike[row.dataset])
         for row in rows
-        if row.solver != first and len(peers.get(row.dataset, ())) == 1
-        if parts.is_comparable("train_seconds", [row, *peers[row.dataset]])
+        if row.solver != first and len(alike.get(row.dataset, ())) == 1
+        if parts.is_comparable("train_seconds", [row, *alike[row.dataset]])
     ]
 
 
-def _with_speed_up(row: Row, peer: Row) -> Row:
+def _with_speed_up(row: Row, other: Row) -> Row:
     measured, published = (
         {"speed_up": theirs / own}
-        if (theirs := of_peer.get("train_seconds")) and (own := of.get("train_seconds"))
+        if (theirs := of_other.get("train_seconds")) and (own := of.get("train_seconds"))
         else {}
-        for of_peer, of in ((peer.means, row.means), (peer.published, row.published))
+        for of_other, of in ((other.means, row.means), (other.published, row.published))
     )
     return replace(row, means={**row.means, **measured}, published=published)
 

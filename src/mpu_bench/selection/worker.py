@@ -110,7 +110,7 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
     """Let what a fit needs be compiled, or loaded, on a few rows, if it is not."""
     if fit.candidate.classifier in warm:
         return
-    if fit.candidate.is_own:  # peers have nothing to compile, and no end that could be set
+    if fit.candidate.is_own:  # external solvers have nothing to compile, and no end that could be set
         made = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
         few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
         made.fit(*few).predict(few[0])

@@ -49,12 +49,12 @@ SOLVERS = {
     "cvm": "mpu_bench.solvers.meb.cvm:CVM",
     "fw": "mpu_bench.solvers.meb.fw:FW",
     "mfw": "mpu_bench.solvers.meb.mfw:MFW",
-    "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
-    "snapml-svm": "mpu_bench.solvers.peers.snapml:Snapml",
-    "sgd": "mpu_bench.solvers.peers.sgd:SGD",
-    "libsvm": "mpu_bench.solvers.peers.libsvm:Libsvm",
-    "onedal-svc": "mpu_bench.solvers.peers.onedal:OnedalSVC",
-    "nystroem": "mpu_bench.solvers.peers.nystroem:Nystroem",
+    "liblinear": "mpu_bench.solvers.external.liblinear:Liblinear",
+    "snapml-svm": "mpu_bench.solvers.external.snapml:Snapml",
+    "sgd": "mpu_bench.solvers.external.sgd:SGD",
+    "libsvm": "mpu_bench.solvers.external.libsvm:Libsvm",
+    "onedal-svc": "mpu_bench.solvers.external.onedal:OnedalSVC",
+    "nystroem": "mpu_bench.solvers.external.nystroem:Nystroem",
 }
 #: solver -> the module and the package that it trains with, of those that the extra ``peers`` brings
 _OPTIONAL = {"onedal-svc": ("sklearnex", "scikit-learn-intelex"), "snapml-svm": ("snapml", "snapml")}

@@ -32,8 +32,8 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     """Compare step curves: each keeps its last value until the next checkpoint."""
     found = []
     for point, where in itertools.product(list(statement.points()), statement.than):
-        peer = words_of(where)
-        name = name_of(point, peer)
+        other = words_of(where)
+        name = name_of(point, other)
         rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
         of, than = (_curve(statement, each) for each in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
@@ -41,7 +41,7 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
             found.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
-        reasons = (why_not_comparable(each, peer, *runs) for each in (statement.quantity, statement.against))
+        reasons = (why_not_comparable(each, other, *runs) for each in (statement.quantity, statement.against))
         if reason := next(filter(None, reasons), ""):
             found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue

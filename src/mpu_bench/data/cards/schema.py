@@ -467,7 +467,7 @@ AnyCard = Annotated[
 
 
 def can_name_a_file(name: str) -> bool:
-    """Return whether a file or folder in the data home may be called so."""
+    """Return whether a file or folder in the data directory may be called so."""
     return re.fullmatch(r"\w[\w.+-]*", name) is not None and len(name.encode()) <= MOST_NAME_BYTES
 
 

@@ -1,4 +1,4 @@
-"""Pinned hashes: what the data home remembers of a file that was found right."""
+"""Pinned hashes: what the data directory remembers of a file that was found right."""
 
 from __future__ import annotations
 

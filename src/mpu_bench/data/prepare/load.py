@@ -253,7 +253,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
 
 
 def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
-    """Return the hashes of the contents of all source files, if the data home or the card knows them."""
+    """Return the hashes of the contents of all source files, if the data directory or the card knows them."""
     known = {}
     for file in card.remote_files:
         pin = fetch.known_hashes(file, home)

@@ -42,7 +42,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 class About(NamedTuple):
     """What a worker says of itself.
 
-    ``machine`` is the same for workers that share a host and its data home; ``versions`` are those of packages by
+    ``machine`` is the same for workers that share a host and its data directory; ``versions`` are those of packages by
     name, of Python, and of the code of mpu-bench.
     """
 
