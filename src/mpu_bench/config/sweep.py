@@ -27,7 +27,7 @@ from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
-_FILE = "file"  # of a dataset that is a file of the user's own
+_FILE = "file"  # of a dataset that is a user file
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
@@ -94,8 +94,8 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
 
 
 def _own_file(node: Node) -> DatasetChoice:
-    """Read a dataset that is a file of the user's own: ``{file: mine.csv, label: y}``; paths are the config's."""
-    from mpu_bench.data.own import chosen
+    """Read a dataset that is a user file: ``{file: mine.csv, label: y}``; paths are the config's."""
+    from mpu_bench.data.user_files import chosen
 
     given: chosen.OwnFile = node.validated(chosen.OwnFile)
     where = node.document.location(node.key)

@@ -2,7 +2,7 @@
 
 Equal keys mean that a result may be reused. What the code does is in the key by versions that are raised by hand when a
 result would come out otherwise, so that comments, names and moves make no result stale: `SHARED_VERSION` here, and
-``version`` of each solver. Of a solver from a file of the user's own, where nobody keeps a version, the code of that
+``version`` of each solver. Of a solver from a user file, where nobody keeps a version, the code of that
 file is in the key; of one from an installed package, the version of that.
 """
 

@@ -332,7 +332,7 @@ def _lacks_a_package(fault: BaseException) -> bool:
 
 
 def _files(asked: Task | Preparation) -> tuple[Path, ...]:
-    """Return the files of the user's own that a task may have run."""
+    """Return the user files that a task may have run."""
     return asked.run.settings.plugins if isinstance(asked, Task) else ()
 
 

@@ -1,7 +1,7 @@
 """The solvers, one file per algorithm; a new one is one file and one line below.
 
 Names are known without importing anything heavy; a solver's module is imported when it is asked for. Those of installed
-packages (entry points ``mpu_bench.solvers``) and of plugins, files of the user's own, join them: see `plugins`.
+packages (entry points ``mpu_bench.solvers``) and of plugins, user files, join them: see `plugins`.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
-from mpu_bench.data.download.own import hashes_of
 from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.user_files import hashes_of
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError, open_regular
 
@@ -137,7 +137,7 @@ def known_hashes(file: RemoteFile, home: DataHome) -> PinnedHash | None:
     Raises
     ------
     FetchError
-        If the data directory, or a file of the user's own, cannot be read.
+        If the data directory, or a user file, cannot be read.
     """
     if file.path is not None and home.remote:
         return None

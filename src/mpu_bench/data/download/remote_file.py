@@ -35,7 +35,7 @@ class RemoteFile:
     by_hand : str or None
         What the user must do when no address can serve it.
     path : Path or None
-        Of a file of the user's own, which is read where it is: where that is.
+        Of a user file, which is read where it is: where that is.
 
     Raises
     ------

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards.schema import TableCard
-from mpu_bench.data.own.formats import Form
-from mpu_bench.data.own.looking import check_same_columns, kept_rows
-from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.user_files.formats import Form
+from mpu_bench.data.user_files.looking import check_same_columns, kept_rows
+from mpu_bench.data.user_files.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import (
     CategoricalColumn,

@@ -61,7 +61,7 @@ class Asked:
         Of the events that tell how it goes.
     task : Task
     plugins : mapping of Path to bytes
-        The files of the user's own, by the client's paths.
+        The user files, by the client's paths.
     threads, sharers : int
         Of a run; how many runs share the machine's memory.
     data_bytes : int

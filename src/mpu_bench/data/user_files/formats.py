@@ -1,4 +1,4 @@
-"""What a file of the user's own is, by its first lines, whatever its name; options override what is found.
+"""What a user file is, by its first lines, whatever its name; options override what is found.
 
 1. ``PAR1`` at the beginning is Parquet. Anything else must be UTF-8 text, perhaps compressed.
 2. **svmlight**: all words but the first of the first line that has several are pairs ``index:value``.

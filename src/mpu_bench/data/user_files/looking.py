@@ -1,4 +1,4 @@
-"""Looking at a file of the user's own: what each column is, which is the label, and how many rows there are.
+"""Looking at a user file: what each column is, which is the label, and how many rows there are.
 
 A column is **numbers** if every value that is not missing is one, however few different ones there are: what are codes
 of categories is written ``categorical`` into the card by hand. Otherwise it is **categorical**, unless it has more
@@ -27,8 +27,8 @@ import pandas as pd
 
 from mpu_bench.data.cards.parts import Kind
 from mpu_bench.data.cards.schema import MOST_CLASSES
-from mpu_bench.data.own.formats import LABELS, written
-from mpu_bench.data.own.tables import OwnFile
+from mpu_bench.data.user_files.formats import LABELS, written
+from mpu_bench.data.user_files.tables import OwnFile
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import (
     MISSING,

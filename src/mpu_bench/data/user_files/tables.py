@@ -1,4 +1,4 @@
-"""Reading a file of the user's own piece by piece, in bounded memory, whatever its format."""
+"""Reading a user file piece by piece, in bounded memory, whatever its format."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MOST_FEATURES
-from mpu_bench.data.own import parquet
-from mpu_bench.data.own.blocks import plain_frame
-from mpu_bench.data.own.formats import Form, Format, form_of
 from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files import parquet
+from mpu_bench.data.user_files.blocks import plain_frame
+from mpu_bench.data.user_files.formats import Form, Format, form_of
 from mpu_bench.errors import DataError
 from mpu_bench.texts import one_line, plain
 
@@ -159,7 +159,7 @@ def open_table(
     ----------
     path : Path or SourceFile
         svmlight, or a table as CSV, TSV or Parquet; text may be compressed by gzip, bzip2 or xz. Its content decides
-        what it is, by the rules of `mpu_bench.data.own.formats`, not its name.
+        what it is, by the rules of `mpu_bench.data.user_files.formats`, not its name.
     separator : str, optional
         One character that overrides what is found.
     header : bool, optional
