@@ -102,9 +102,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: next((i for i, long in enumerate(_LONGEST) if _name(item).startswith(long)), len(_LONGEST))
-    )
+    items.sort(key=_place)
     lacking = {}
     if not os.environ.get("MPU_BENCH_MIRROR"):
         lacking["real_data"] = "real data: set MPU_BENCH_MIRROR to a folder or address that holds the datasets' files"
@@ -116,8 +114,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
 
 
-def _name(item: pytest.Item) -> str:
-    return item.path.relative_to(_TESTS).as_posix()
+def _place(item: pytest.Item) -> int:
+    name = item.nodeid.removeprefix("tests/")
+    return next((place for place, long in enumerate(_LONGEST) if name.startswith(long)), len(_LONGEST))
 
 
 @pytest.fixture(scope="session")
