@@ -99,6 +99,19 @@ def experiments() -> dict[str, Experiment]:
     return {name: each for name, each in found.items() if each.paper is not None}
 
 
+def result_line() -> str:
+    """Return in a paragraph how many numbers and claims of all papers came to which verdict."""
+    cells = [cell for each in _tables() for cell in each.cells if cell.kind in COUNTED]
+    numbers, claims = (Counter(cell.verdict for cell in cells if (cell.kind == CLAIM) == is_claim) for is_claim in (False, True))
+    supported, so_far = claims[Verdict.SUPPORTED], claims[Verdict.SUPPORTED_SO_FAR]
+    return (
+        f"**Result so far.** Numbers: {numbers[Verdict.REPRODUCED]} reproduced, {numbers[Verdict.WITHIN_5X]} within 5x, "
+        f"{numbers[Verdict.NOT_REPRODUCED]} not reproduced. "
+        f"Claims: {supported} supported, {so_far} supported so far, {claims[Verdict.CONTRADICTED]} contradicted. "
+        f"Still open: {(numbers + claims)[Verdict.INCONCLUSIVE]} inconclusive, {(numbers + claims)[Verdict.NOT_RUN]} not run.\n"
+    )
+
+
 def overview_table(folder: str = "") -> str:
     """Return how many verdicts of each kind every paper has, with links to the papers' pages in a folder."""
     rows = [row for row in overview.by_paper(_tables()) if row["paper"] != "all"]
