@@ -2,8 +2,8 @@
 
     python scripts/prose.py
 
-Prints FILE:LINE for every phrase that is to be avoided, and each page whose sentences are too long; exit code 1 if there
-is any. Code, tables, quotations and the pages that are made from sources do not count.
+Prints FILE:LINE for every phrase to avoid and every page whose sentences are too long, and exits with 1 if
+there are any. Code, quotations and generated pages do not count.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from documents import commands
 
 ROOT = Path(__file__).parents[1]
 MEDIAN, NINTH_DECILE = 15, 25  #: words of a sentence, at most
+WORDS = 9_000  #: of the pages of docs/ that are written by hand, at most
 
 #: what is not to be said -> what is
 PHRASES = {
@@ -54,7 +55,10 @@ def pages() -> Iterator[tuple[str, str]]:
 def helps() -> Iterator[tuple[str, str]]:
     """Yield the verbs of the command line and what their --help says."""
     for words, function in commands.verbs().items():
-        lines = [(function.__doc__ or "").partition("\f")[0], *(f"{each.names[0]}: {each.help}" for each in commands.given(function))]
+        lines = [
+            (function.__doc__ or "").partition("\f")[0],
+            *(f"{each.names[0]}: {each.help}" for each in commands.given(function)),
+        ]
         yield f"mpu-bench {words} --help", "\n".join(lines)
 
 
@@ -80,7 +84,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def faults() -> Iterator[str]:
-    """Yield a line for everything that is to be mended."""
+    """Yield a line for everything to mend."""
     for name, text in (*pages(), *helps()):
         for number, line in enumerate(plain(text).splitlines(), 1):
             for pattern, instead in PHRASES.items():
@@ -88,11 +92,21 @@ def faults() -> Iterator[str]:
                     yield f"{name}:{number}: '{found[0]}'; write: {instead}"
     for name, text in pages():
         lengths = [len(sentence.split()) for sentence in sentences(text)]
-        if len(lengths) < 2:
-            continue
-        median, decile = statistics.median(lengths), statistics.quantiles(lengths, n=10, method="inclusive")[-1]
-        if median > MEDIAN or decile > NINTH_DECILE:
-            yield f"{name}:1: half of its sentences have {median:g} words or more, a tenth {decile:.0f}; at most {MEDIAN} and {NINTH_DECILE}"
+        if len(lengths) > 1:
+            yield from _too_long(name, lengths)
+    written = sum(len(plain(text).split()) for name, text in pages() if name.startswith("docs/"))
+    if written > WORDS:
+        yield f"docs/:1: {written:,} words are written by hand outside of code; at most {WORDS:,}"
+
+
+def _too_long(name: str, lengths: list[int]) -> Iterator[str]:
+    """Yield a line if the sentences of a page are too long."""
+    median, decile = statistics.median(lengths), statistics.quantiles(lengths, n=10, method="inclusive")[-1]
+    if median > MEDIAN or decile > NINTH_DECILE:
+        yield (
+            f"{name}:1: half of its sentences have {median:g} words or more, a tenth {decile:.0f}; "
+            f"at most {MEDIAN} and {NINTH_DECILE}"
+        )
 
 
 def main() -> int:

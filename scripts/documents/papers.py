@@ -100,16 +100,18 @@ def experiments() -> dict[str, Experiment]:
 
 
 def result_line() -> str:
-    """Return in a paragraph how many numbers and claims of all papers came to which verdict."""
+    """Return in a line how many numbers and claims of all papers have which verdict."""
     cells = [cell for each in _tables() for cell in each.cells if cell.kind in COUNTED]
-    numbers, claims = (Counter(cell.verdict for cell in cells if (cell.kind == CLAIM) == is_claim) for is_claim in (False, True))
-    supported, so_far = claims[Verdict.SUPPORTED], claims[Verdict.SUPPORTED_SO_FAR]
-    return (
-        f"**Result so far.** Numbers: {numbers[Verdict.REPRODUCED]} reproduced, {numbers[Verdict.WITHIN_5X]} within 5x, "
-        f"{numbers[Verdict.NOT_REPRODUCED]} not reproduced. "
-        f"Claims: {supported} supported, {so_far} supported so far, {claims[Verdict.CONTRADICTED]} contradicted. "
-        f"Still open: {(numbers + claims)[Verdict.INCONCLUSIVE]} inconclusive, {(numbers + claims)[Verdict.NOT_RUN]} not run.\n"
-    )
+    claims = Counter(cell.verdict for cell in cells if cell.kind == CLAIM)
+    everything = Counter(cell.verdict for cell in cells)
+    numbers = everything - claims
+    kinds = {
+        "Numbers": (numbers, (Verdict.REPRODUCED, Verdict.WITHIN_5X, Verdict.NOT_REPRODUCED)),
+        "Claims": (claims, (Verdict.SUPPORTED, Verdict.SUPPORTED_SO_FAR, Verdict.CONTRADICTED)),
+        "Open": (everything, (Verdict.INCONCLUSIVE, Verdict.NOT_RUN)),
+    }
+    told = {kind: ", ".join(f"{counts[each]} {each.word}" for each in shown) for kind, (counts, shown) in kinds.items()}
+    return f"**Result so far.** {' '.join(f'{kind}: {words}.' for kind, words in told.items())}\n"
 
 
 def overview_table(folder: str = "") -> str:
