@@ -225,12 +225,12 @@ def _config_with(given: Any) -> dict[str, Any]:
     if isinstance(given, list):
         return whole | {"solvers": given}
     (first, *_) = given
-    if first in SOLVERS:
+    if first in SOLVERS and isinstance(given[first], dict):
         return whole | {"solvers": [given], "kernel": {"gaussian": {"gamma": 1}}}
     if first in catalog.names():
         return whole | {"dataset": given}
     if first == "on_test_set":
-        given = {"tune": {"C": [1, 2]} | given}
+        given = {"tune": {"C": [1, 2], "kernel.gamma": [1, 2]} | given}
     if first == "augment":
         return whole | {"dataset": {"adult": given}}
     if first in ("tolerance", "class_weight", "multiclass"):
