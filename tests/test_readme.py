@@ -241,7 +241,7 @@ def _config_with(given: Any) -> dict[str, Any]:
         return whole | {"solvers": ["smo", "cvm"], "kernel": "gaussian"} | given
     if "seconds_of" in given.get("stop", ()):
         return whole | {"solvers": [{"smo": {"C": 1}}, "libsvm"]} | given
-    return whole | given
+    return whole | {"optimum": "suboptimality" in given.get("stop", ())} | given
 
 
 def test_the_first_program(tmp_path: Path) -> None:
