@@ -114,7 +114,7 @@ class SMOClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifie
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol)
+        return self._made("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol, conjugate=True)
 
 
 @dataclass(eq=False, repr=False)
