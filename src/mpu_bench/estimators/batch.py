@@ -29,9 +29,8 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
-    cache_size : float, optional
-        Megabytes for rows of kernel values that are kept, of each machine that is trained at a time; None: half of the
-        memory that is free then.
+    cache_size : float
+        Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
     multi_class : {"ovr", "ovo"}
         What several classes are told apart by: one machine a class, or one for every pair.
     n_jobs : int, optional
