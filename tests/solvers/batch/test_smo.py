@@ -123,7 +123,7 @@ def test_conjugate_steps_are_fewer(bias, C):
     matrix, labels = toys.real(n=400)
     problem = toys.problem(matrix, labels ^ (np.random.default_rng(5).random(400) < 0.15), "dense")
     steps = [train(SMO(C=C, bias=bias, conjugate=each), problem).counters[PRESENTED] for each in (False, True)]
-    assert steps[1] < (0.9 if C > 1 else 1.0) * steps[0]
+    assert steps[1] <= (0.9 if C > 1 else 1.0) * steps[0]
 
 
 def test_two_examples():

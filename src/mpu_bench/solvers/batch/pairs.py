@@ -9,7 +9,8 @@ Torres-Barran, Alaiz, Dorronsoro, "Faster SVM training via conjugate SMO", Patte
 step before, the step is the best of all s e_i + t e_j + u d, so that steps are conjugate by K. While d was cut at no
 bound the gradient along it is 0, and u follows from s and t, for which K is replaced by K - (Kd)(Kd)' / d'Kd.
 
-Deviations: where a step is cut at a bound, or d has grown to so many variables, the next is that of a pair alone.
+Deviations: where a step is cut at a bound, or d has grown to so many variables, the next is that of a pair alone; and
+so are the first n, in which most variables go to a bound or are moved once.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ def select_conjugate_j(variables, direction, bias, i, row_i):
     """Return the place that gains most with i and the step before; without a bias i itself, where none gains."""
     m, diagonal, up, low = variables.active_size[0], variables.diagonal, variables.up, variables.low
     minus_y_grad, first = variables.minus_y_grad[:m], _first(variables, direction, bias, i)
+    product = direction.product
     product = (
         direction.product if first.weight > 0.0 else variables.minus_y_grad
     )  # which is in a cache, where it is not read
@@ -141,9 +143,12 @@ def _conjugate_gain(first, minus_y_grad, up, low, k_jj, k_ij, product):
         curvature = first.curvature + k_jj - 2.0 * k_ij
         left = curvature - first.weight * (along * along)
     else:
-        k_ij -= first.weight * (first.product * product)
-        slope, curvature = minus_y_grad - first.step * k_ij, k_jj
-        left = k_jj - first.weight * (product * product) - first.shared * (k_ij * k_ij)
+        left = curvature = k_jj
+        if first.weight > 0.0:
+            k_ij -= first.weight * (first.product * product)
+            left -= first.weight * (product * product)
+        slope = minus_y_grad - first.step * k_ij
+        left -= first.shared * (k_ij * k_ij)
         rise, fall = slope + up, low - slope
         slope = rise if rise > fall else fall
     slope = slope if slope > 0.0 else 0.0
@@ -154,9 +159,9 @@ def _conjugate_gain(first, minus_y_grad, up, low, k_jj, k_ij, product):
 
 
 @jit(forceinline=True)
-def conjugate_step(variables, direction, bias, i, j, row_i, row_j):
-    """Take the best step of i, j and the step before, or of i and j as far as the bounds allow; return the gain."""
-    while True:
+def step(variables, direction, bias, is_conjugate, i, j, row_i, row_j):
+    """Take the best step of i and j as far as the bounds allow, or of both and the step before; return the gain."""
+    while is_conjugate:
         first, k_jj, k_ij = _first(variables, direction, bias, i), variables.diagonal[j], np.float64(row_i[j])
         q_i, q_j, w, s, t = first.product, direction.product[j], first.weight, 0.0, 0.0
         a, b, k = first.curvature - w * (q_i * q_i), k_jj - w * (q_j * q_j), k_ij - w * (q_i * q_j)
@@ -165,19 +170,25 @@ def conjugate_step(variables, direction, bias, i, j, row_i, row_j):
             if left > max(_LEAST_LEFT * curvature, LEAST_CURVATURE):
                 s = (first.minus_y_grad - variables.minus_y_grad[j]) / left
                 t = -s
-        else:
-            left, slope_i, slope_j = a * b - k * k, first.minus_y_grad, variables.minus_y_grad[j]
-            if i != j and min(a, b) > LEAST_CURVATURE and left > _LEAST_LEFT * (first.curvature * k_jj):
-                s, t = (b * slope_i - k * slope_j) / left, (a * slope_j - k * slope_i) / left
+        elif i != j:
+            s, t = _best_of_two(first.minus_y_grad, variables.minus_y_grad[j], a, b, k, first.curvature * k_jj)
         u = -w * (s * q_i + t * q_j)
         if s != 0.0 and _is_inside(variables, direction, i, j, s, t, u):
             return _step_along(variables, direction, i, j, row_i, row_j, s, t, u)
         forget(direction)
-        if w == 0.0:
-            break
+        is_conjugate = w > 0.0
     if bias:
-        return update_pair(variables, i, j, row_i, row_j)
+        return _update_pair(variables, i, j, row_i, row_j)
     return update_single(variables, i, row_i) if i == j else _update_both(variables, i, j, row_i, row_j)
+
+
+@jit(forceinline=True)
+def _best_of_two(slope_i, slope_j, a, b, k, size):
+    """Return the best step of two variables whose K is [[a, k], [k, b]]; (0, 0) where rounding leaves none."""
+    determinant = a * b - k * k
+    if min(a, b) > LEAST_CURVATURE and determinant > _LEAST_LEFT * size:
+        return (b * slope_i - k * slope_j) / determinant, (a * slope_j - k * slope_i) / determinant
+    return 0.0, 0.0
 
 
 @jit(forceinline=True)
@@ -226,7 +237,7 @@ def _step_along(variables, direction, i, j, row_i, row_j, s, t, u):
 
 
 @jit(forceinline=True)
-def update_pair(variables, i, j, row_i, row_j):
+def _update_pair(variables, i, j, row_i, row_j):
     """Add t to beta_i and take it from beta_j, as far as D grows and the bounds allow; return by how much it grows."""
     beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
     curvature = variables.diagonal[i] + variables.diagonal[j] - 2.0 * np.float64(row_i[j])
@@ -244,10 +255,15 @@ def update_pair(variables, i, j, row_i, row_j):
 
 @jit(forceinline=True)
 def _update_both(variables, i, j, row_i, row_j):
-    """Move beta_i and beta_j as far as D grows where their best step leaves the bounds: to a bound; return the gain."""
+    """Move beta_i and beta_j as far as D grows and the bounds allow; return by how much it grows."""
     beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
     k_ij, best, s, t, new_i, new_j = np.float64(row_i[j]), 0.0, 0.0, 0.0, beta[i], beta[j]
-    for end in range(4):
+    a, b = variables.diagonal[i], variables.diagonal[j]
+    of_i, of_j = _best_of_two(minus_y_grad[i], minus_y_grad[j], a, b, k_ij, a * b)
+    if lower[i] < beta[i] + of_i < upper[i] and lower[j] < beta[j] + of_j < upper[j]:
+        best, s, t = 0.5 * (of_i * minus_y_grad[i] + of_j * minus_y_grad[j]), of_i, of_j
+        new_i, new_j = beta[i] + s, beta[j] + t
+    for end in range(0 if best > 0.0 else 4):  # else one of them ends at a bound
         at, other = (i, j) if end < 2 else (j, i)
         at_bound = lower[at] if end % 2 == 0 else upper[at]
         change = at_bound - beta[at]

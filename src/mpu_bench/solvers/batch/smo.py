@@ -59,12 +59,11 @@ from mpu_bench.solvers.batch.pairs import (
     LEAST_CURVATURE,
     VARIABLES_AT_ONCE,
     Direction,
-    conjugate_step,
     forget,
     new_direction,
     select_conjugate_j,
     select_j,
-    update_pair,
+    step,
     update_single,
 )
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
@@ -277,10 +276,11 @@ def _iterate(gram, work, counters, way, period, until):
         else:
             row_i = gram.kept[row_slot(gram, examples[p.i], counters)]
         if way.bias or way.conjugate:
-            if way.conjugate:
-                j = select_conjugate_j(variables, direction, way.bias, p.i, row_i)
-            else:
+            is_conjugate = way.conjugate and counters[PRESENTED] >= len(examples)
+            if way.bias and not is_conjugate:
                 j = select_j(variables, p.i, row_i)
+            else:
+                j = select_conjugate_j(variables, direction, way.bias, p.i, row_i)
             row_j = row_i
             if j != p.i:
                 if m < len(examples):
@@ -288,10 +288,7 @@ def _iterate(gram, work, counters, way, period, until):
                     row_j = rows.kept[slot * m : (slot + 1) * m]
                 else:
                     row_j = gram.kept[row_slot(gram, examples[j], counters)]
-            if way.conjugate:
-                p.dual += conjugate_step(variables, direction, way.bias, p.i, j, row_i, row_j)
-            else:
-                p.dual += update_pair(variables, p.i, j, row_i, row_j)
+            p.dual += step(variables, direction, way.bias, is_conjugate, p.i, j, row_i, row_j)
         else:
             p.dual += update_single(variables, p.i, row_i)
         _select_working_set(work, way)
