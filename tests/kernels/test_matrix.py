@@ -107,14 +107,15 @@ def test_a_copy_keeps_no_rows_and_leaves_those_kept():
     assert counters[KERNEL_COMPUTED] == 60
 
 
-def test_the_allowance_is_that_set_or_half_of_the_free_memory(monkeypatch):
+def test_the_allowance_is_that_set_or_a_gigabyte_or_half_of_the_free_memory(monkeypatch):
     rows = toys.problem(*toys.real(), "dense").train
     with monkeypatch.context() as patched:
         patched.setattr(kernel_matrix.PROVISION, "memory", 5 * 60 * 4 + 3)
         assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (5, 60)
         patched.setattr(kernel_matrix.PROVISION, "memory", 0)  # never less than a pair
         assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (2, 60)
-    assert 0 < kernel_matrix.PROVISION.allowance() < 2**46
+    assert kernel_matrix.Provision().allowance() == 1000 * 2**20
+    assert 0 < kernel_matrix.Provision(memory=None).allowance() < 2**46
     assert kernel_matrix.build(rows, 7, Linear()).kept.shape == (60, 60)
     assert kernel_matrix.build(Dense(rows.values[:1]), 7, Linear()).kept.shape == (1, 1)
 

@@ -30,6 +30,7 @@ import psutil
 from numba import config
 from numpy.typing import NDArray
 
+from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
@@ -48,7 +49,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.precision import Precision, is_single_enough
 
-_ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
+DEFAULT_CACHE_MB = 1000.0  #: for the rows of a Gram, where nobody says how much
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)  # kernel value that keeps its digits
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
@@ -85,7 +86,7 @@ class SharedRows(NamedTuple):
 class Provision:
     """What a process gives each Gram that it builds from now on."""
 
-    memory: int | None = None  #: bytes for its rows; None: this process's share of half of what is free by then
+    memory: int | None = int(DEFAULT_CACHE_MB * 2**20)  #: bytes; None: this process's share of half of what is free
     processes: int = 1  #: among which what is free is shared
     shared: SharedRows | None = None  #: rows for every Gram of these very examples and kernel, in single precision
     helpers: Helpers | None = None  #: threads that help the Gram built last; those of `threads`
@@ -181,14 +182,10 @@ def _for_another_thread(gram: Gram) -> Gram:
 
 
 def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return memory for r rows, or for as many as the system grants; it is taken only where it is written to.
-
-    numpy asks the system for large pages where it leaves the content open; for zeros it does not always, and taking
-    small pages one by one can cost more than computing a row.
-    """
+    """Return memory for r rows, or for as many as the system grants; it is taken only where it is written to."""
     while True:
         try:
-            return (np.zeros if r * n * dtype.itemsize < _ZEROED_BYTES else np.empty)((r, n), dtype)
+            return buffers.empty((r, n), dtype)
         except MemoryError:
             if r <= min(n, _LEAST_SLOTS):
                 raise

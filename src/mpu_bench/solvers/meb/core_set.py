@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
@@ -95,7 +96,7 @@ def _no_rows(slot_of_row: NDArray[np.int32], vectors: Vectors, cache_mb: float) 
     slot_of_row[:] = -1
     buffer = np.zeros_like(vectors.squared_norms)
     r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // buffer.nbytes))
-    kept, lengths = np.zeros((r, len(buffer)), buffer.dtype), np.zeros(r, np.int64)
+    kept, lengths = buffers.empty((r, len(buffer)), buffer.dtype), np.zeros(r, np.int64)
     return kept, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 
 
