@@ -53,7 +53,7 @@ class Probe:
 
         random = np.random.Generator(np.random.PCG64(0))
         self._values = random.random(_PROBE_VALUES, dtype=np.float32)
-        self._places = random.permutation(_PROBE_VALUES)
+        self._order = random.permutation(_PROBE_VALUES)
         self._gathered = np.empty_like(self._values)
         self.fastest = fastest
         self._last = (-math.inf, math.nan)  # when it was made, and its seconds
@@ -83,7 +83,7 @@ class Probe:
     def _once(self) -> float:
         began = time.process_time()
         for _ in range(_PROBE_ROUNDS):
-            self._values.take(self._places, out=self._gathered, mode="clip")
+            self._values.take(self._order, out=self._gathered, mode="clip")
             self._gathered.sum()
         return time.process_time() - began
 

@@ -321,9 +321,9 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
     said, files = f"{type(fault).__name__}: {said}{more}", _files(asked)
-    place = tracebacks.place_of(fault, files)
+    location = tracebacks.location_of(fault, files)
     traced = tracebacks.traceback_of(fault, files, said)
-    return Failed("error", f"{said} ({place})" if place else said, traceback=traced)
+    return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
 
 
 def _lacks_a_package(fault: BaseException) -> bool:
@@ -332,7 +332,7 @@ def _lacks_a_package(fault: BaseException) -> bool:
 
 
 def _files(asked: Task | Preparation) -> tuple[Path, ...]:
-    """Return the files of the user's own that a task may have run."""
+    """Return the user files that a task may have run."""
     return asked.run.settings.plugins if isinstance(asked, Task) else ()
 
 

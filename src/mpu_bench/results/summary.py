@@ -31,10 +31,10 @@ def summarize(records: Sequence[Record], published: Sequence[str]) -> list[Summa
         if record.trial:
             continue
         key = tuple(map(record.value, GROUP))
-        place = (key, record.split, record.seed)
+        cell_key = (key, record.split, record.seed)
         # earlier runs of one seed differ in what no column says, such as the rule that ended them: no mean is of both
-        groups.setdefault((*key, of_a_seed[place] if record.earlier else 0), []).append(record)
-        of_a_seed[place] += 1
+        groups.setdefault((*key, of_a_seed[cell_key] if record.earlier else 0), []).append(record)
+        of_a_seed[cell_key] += 1
     return [_summary(dict(zip(GROUP, key[:-1], strict=True)), runs, published) for key, runs in groups.items()]
 
 
