@@ -121,8 +121,9 @@ class BPegasos(Pegasos):
         The budget B; merging needs two.
     maintenance : {"merging", "projection", "smallest", "random"}
         What is done with a vector too many.
-    partner : {"least-loss", "published"}
-        Where a vector is merged with each that it could be merged with: where least is lost, or by (21) of the paper.
+    partner : {"least-loss", "published"}, optional
+        Where a vector is merged with each that it could be merged with: where least is lost, the default, or by (21) of
+        the paper.
     regularization : float
         lambda.
     average : bool
@@ -142,7 +143,7 @@ class BPegasos(Pegasos):
 
     vectors: Annotated[int, Ge(1)] = 100
     maintenance: Literal["merging", "projection", "smallest", "random"] = "merging"
-    partner: Literal["least-loss", "published"] = "least-loss"
+    partner: Literal["least-loss", "published"] | None = None
     regularization: Annotated[float, Gt(0)] = 1e-4
     average: bool = False
     precision: Precision = "single"
@@ -152,7 +153,7 @@ class BPegasos(Pegasos):
         super().__post_init__()
         if self.maintenance == "merging" and self.vectors < 2:
             raise ConfigError(f"bpegasos: vectors is {self.vectors}; merging needs a budget of at least 2")
-        if self.maintenance != "merging" and self.partner != "least-loss":
+        if self.maintenance != "merging" and self.partner is not None:
             raise ConfigError(f"bpegasos: partner: {self.partner} is for maintenance: merging, not {self.maintenance}")
         if self.average and self.maintenance in {"random", "smallest"}:
             raise ConfigError(

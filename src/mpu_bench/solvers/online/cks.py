@@ -31,16 +31,17 @@ class CKS(BudgetPerceptron):
 
     Attributes
     ----------
-    victim : {"after-insertion", "before-insertion"}
-        When the vector that leaves is chosen: among those stored and the new one, or those stored before it came.
+    victim : {"after-insertion", "before-insertion"}, optional
+        When the vector that leaves is chosen: among those stored and the new one, the default, or among those stored
+        before it came.
     """
 
     name = "cks"
     paper = "forgetron-2005"
 
-    victim: Literal["after-insertion", "before-insertion"] = "after-insertion"
+    victim: Literal["after-insertion", "before-insertion"] | None = None
 
     @property
     def rule(self) -> int:
         """How the vector that leaves is chosen."""
-        return LEAST_NEEDED if self.victim == "after-insertion" else LEAST_NEEDED_BEFORE
+        return LEAST_NEEDED_BEFORE if self.victim == "before-insertion" else LEAST_NEEDED
