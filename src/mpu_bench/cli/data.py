@@ -82,9 +82,10 @@ def fetch(names: DatasetNames, data_folder: DataFolder = None, mirror: Mirror = 
 def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     """Compare the files of datasets with their expected hashes."""
     from mpu_bench.data.download import fetch
+    from mpu_bench.data.prepare.load import obtainable
 
     home = data_home(data_folder)
-    for card in _cards(names):
+    for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
             found = fetch.verify(file, home)
             words = "correct" if file.path is None else f"your own file, {_state(card, home)}"
