@@ -130,7 +130,14 @@ def fitted(measured: list[tuple[Case, Footprint]], device: str) -> list[dict[str
             matrix = np.array([[each[resource].get(name, 0.0) for name in names] for each in known])
             costs, _ = nnls(matrix / values[:, np.newaxis], (values - [each[resource] for each in bytes_of]) / values)
             rows += [
-                {"device": device, "form": form, "numbers": numbers, "resource": resource, "of": name, "cost": f"{cost:.4g}"}
+                {
+                    "device": device,
+                    "form": form,
+                    "numbers": numbers,
+                    "resource": resource,
+                    "of": name,
+                    "cost": f"{cost:.4g}",
+                }
                 for name, cost in zip(names, costs, strict=True)
                 if cost
             ]

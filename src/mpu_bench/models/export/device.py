@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.errors import ConfigError
 
 PROGRAMS = ("arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm")
 _RAM_BEGINS = 0x20000000
@@ -87,5 +87,5 @@ def named(name: str) -> Device:
         If there is none of that name.
     """
     if name not in DEVICES:
-        raise ConfigError(f"--device {name}: there is no such device; {nearest(name, DEVICES)}")
+        raise ConfigError(f"--device {name}: there is no such device; there are {', '.join(DEVICES)}")
     return DEVICES[name]
