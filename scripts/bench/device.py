@@ -182,7 +182,6 @@ def main(path: Path) -> None:
         subprocess.run([each, "--version"], capture_output=True, text=True, check=True).stdout for each in PROGRAMS
     ]
     print(*(each.splitlines()[0] for each in versions), sep="\n")
-    return apart
 
 
 if __name__ == "__main__":

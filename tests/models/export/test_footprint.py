@@ -13,7 +13,7 @@ import pytest
 
 from classifiers import ALL, blobs, made
 from model_examples import FAR_TABLE, FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
-from mpu_bench.core.models import labels_of
+from mpu_bench.core.models import LinearModel, labels_of
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.kernels import Gaussian
@@ -125,7 +125,8 @@ def test_raw_rows_are_made_of_features() -> None:
 #: of sizes that the table was not made of
 OTHERS = [
     ("linear", "table", (13, 5), 2, 0), ("linear", "words", (15, 5), 3, 16), ("fourier", "table", (15, 64), 2, 0),
-    ("gaussian", "table", (18, 100), 2, 0), ("gaussian", "words", (14, 50), 3, 0), ("gaussian", "none", (40, 25), 2, 16),
+    ("gaussian", "table", (18, 100), 2, 0), ("gaussian", "words", (14, 50), 3, 0),
+    ("gaussian", "none", (40, 25), 2, 16),
     ("polynomial", "words", (12, 40), 2, 0), ("polynomial", "none", (20, 50), 3, 16),
     ("normalized", "table", (16, 45), 2, 0), ("gaussian", "far", (8, 50), 2, 0),
 ]  # fmt: skip
@@ -158,8 +159,12 @@ def test_what_is_larger_than_the_chip_is_estimated() -> None:
     source = float_source(portable(saved("linear")), "m")
     large = Source(source.text, "m", 2**18 + 1, 0, source.counts)
     found = footprint(portable(saved("linear")), large, DEVICES["cortex-m0"], raw_rows(), np.zeros(50, np.int32))
-    assert found.estimated == "the constants alone are larger than the flash of an nRF51822"
+    assert found.estimated == "its arrays alone are larger than the flash or RAM of an nRF51822"
     assert found.flash > 2**18
+    wide = SavedModel(LinearModel(np.ones((1, 4090))), Classes.of([0, 1]), 4090)
+    found = on_device(wide, DEVICES["cortex-m0"], np.ones((2, 4090), np.float32))
+    assert found.estimated.startswith("qemu-system-arm failed: qemu: fatal: Lockup")
+    assert found.ram > 2**14
 
 
 def test_an_unknown_device_names_those_that_are_known() -> None:

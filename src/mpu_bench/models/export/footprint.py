@@ -24,7 +24,9 @@ from mpu_bench.models.export.c_test import program_text
 from mpu_bench.models.export.compiler import called
 from mpu_bench.models.export.device import PROGRAMS, Device
 from mpu_bench.models.export.portable import Portable
+from mpu_bench.texts import one_line
 
+_LONGEST_REASON = 150
 _ANSWER = re.compile(r"(\d+) rows; .*: (\d+); bytes of stack: (\d+); instructions of a prediction: (\d+)")
 
 
@@ -93,12 +95,12 @@ def footprint(model: Portable, source: Source, device: Device, rows: NDArray[Any
         return _measured(source, device, rows, labels)
     except DataError as fault:
         flash, ram, instructions = device_costs.estimate(model, source, device.name)
-        return Footprint(flash, ram, instructions, estimated=str(fault))
+        return Footprint(flash, ram, instructions, estimated=one_line(str(fault), _LONGEST_REASON))
 
 
 def _measured(source: Source, device: Device, rows: NDArray[Any], labels: NDArray[Any]) -> Footprint:
-    if source.constant_bytes > device.flash:
-        raise DataError(f"the constants alone are larger than the flash of an {device.chip}")
+    if source.constant_bytes > device.flash or source.array_bytes > device.ram:
+        raise DataError(f"its arrays alone are larger than the flash or RAM of an {device.chip}")
     with tempfile.TemporaryDirectory() as folder:
         model, test, one, tested = (str(Path(folder, name)) for name in ("model.c", "test.c", "one.elf", "test.elf"))
         Path(model).write_text(source.text, encoding="ascii")
