@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, update_wrapper, wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from numba import njit, types
 from numba.core import config
 from numba.core.errors import TypingError
 from numba.core.event import trigger_event
-from numba.extending import overload
+from numba.extending import overload, typeof_impl
 from numba.np.numpy_support import as_dtype
 
 from mpu_bench.core import cache
@@ -43,25 +45,63 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
 
     Returns
     -------
-    dispatcher
-        Raises numba's own error when a function that makes an array is compiled without ``allocates`` ("NRT required
-        but not enabled").
+    Jitted
+        Or numba's dispatcher, of a function that is inlined. Raises numba's own error when a function that makes an
+        array is compiled without ``allocates`` ("NRT required but not enabled").
     """
     settings: dict[str, Any] = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
 
     def decorate(body: Callable[..., Any]) -> Any:
-        if config.DISABLE_JIT or not cache.use_cache():  # type: ignore[attr-defined]
-            return njit(**settings)(body)
-        folder, others = cache.folder_of_function(body), config.CACHE_DIR  # type: ignore[attr-defined]
-        try:
-            config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
-            dispatcher = njit(cache=True, **settings)(body)
-        finally:
-            config.CACHE_DIR = others  # type: ignore[attr-defined]
-        dispatcher.compile = _checked(dispatcher, folder)
-        return dispatcher
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return body
+        return _dispatcher(body, settings) if "inline" in options else Jitted(body, settings)
 
     return decorate if function is None else decorate(function)
+
+
+class Jitted:
+    """A function that is compiled once for callers that are jitted and, where Python calls it, once for Python.
+
+    What Python calls takes its arguments apart: of a state of fifty arrays that is a fifth of the time of compiling,
+    and most functions are never called so. Without it a call from Python ends the process.
+    """
+
+    def __init__(self, body: Callable[..., Any], settings: dict[str, Any]) -> None:
+        self.py_func, self._settings = body, settings
+        update_wrapper(self, body)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call what is compiled for Python."""
+        return self.from_python(*arguments)
+
+    @cached_property
+    def from_python(self) -> Any:
+        """Numba's dispatcher of calls from Python."""
+        return _dispatcher(self.py_func, self._settings)
+
+    @cached_property
+    def from_jitted(self) -> Any:
+        """Numba's dispatcher of calls from jitted functions."""
+        return _dispatcher(self.py_func, self._settings | {"no_cpython_wrapper": True}, "-jitted")
+
+
+@typeof_impl.register(Jitted)
+def _(function: Jitted, _context: Any) -> types.Dispatcher:
+    return types.Dispatcher(function.from_jitted)
+
+
+def _dispatcher(body: Callable[..., Any], settings: dict[str, Any], kind: str = "") -> Any:
+    """Return numba's dispatcher of a function, with a folder of compiled code by its kind."""
+    if not cache.use_cache():
+        return njit(**settings)(body)
+    folder, others = cache.folder_of_function(body, kind), config.CACHE_DIR  # type: ignore[attr-defined]
+    try:
+        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+        dispatcher = njit(cache=True, **settings)(body)
+    finally:
+        config.CACHE_DIR = others  # type: ignore[attr-defined]
+    dispatcher.compile = _checked(dispatcher, folder)
+    return dispatcher
 
 
 def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
@@ -74,7 +114,7 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
     def checked(types_of_arguments: Any) -> Any:
         if types_of_arguments in dispatcher.overloads:
             return get_ready(types_of_arguments)
-        with trigger_event(GETS_READY):
+        with trigger_event(GETS_READY), _no_collection():
             cache.remove_damaged(folder)
             compiled = dispatcher.stats.cache_misses.total()
             try:
@@ -86,6 +126,18 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
                     cache.keep_checksums(folder)
 
     return checked
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking again and again through all that compiling makes: a tenth of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
