@@ -15,7 +15,8 @@ from numba import njit, types
 from numba.core import config
 from numba.core.errors import TypingError
 from numba.core.event import trigger_event
-from numba.extending import overload, typeof_impl
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import typeof_impl
 from numba.np.numpy_support import as_dtype
 
 from mpu_bench.core import cache
@@ -154,8 +155,8 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         def _(rows, i, w):
             ...
 
-    Inside jitted code the choice falls when the caller is compiled (`numba.extending.overload`), so it costs
-    nothing; in plain Python, and with ``NUMBA_DISABLE_JIT=1``, the same bodies run.
+    Inside jitted code the choice falls when the caller is compiled, so it costs nothing, and a body is compiled and
+    kept as any other jitted function is; in plain Python, and with ``NUMBA_DISABLE_JIT=1``, the same bodies run.
 
     Parameters
     ----------
@@ -173,7 +174,8 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     if function is None:
         return lambda later: jit_dispatch(later, allocates=allocates, **options)
     name, arguments = function.__name__, len(signature(function).parameters)
-    bodies: dict[type, Callable[..., Any]] = {}
+    settings = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
+    bodies: dict[type, Jitted] = {}
 
     def complaint(type_name: object, given: int) -> str:
         if given != arguments:
@@ -187,26 +189,39 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         body = bodies.get(key)
         if body is None or 1 + len(others) != arguments:
             raise TypeError(complaint(type(first).__name__, 1 + len(others)))
-        return body(first, *others)
+        return body.py_func(first, *others)
 
-    def choose(first: Any, *others: Any) -> Callable[..., Any]:
+    def choose(first: Any, *others: Any) -> types.Dispatcher:
         key = float if isinstance(first, types.Float) else getattr(first, "instance_class", None)
         if isinstance(first, types.Array):
             key = as_dtype(first.dtype).type
         body = bodies.get(key)  # type: ignore[arg-type]
         if body is None or 1 + len(others) != arguments:
             raise TypingError(complaint(first, 1 + len(others)))
-        return body
+        return types.Dispatcher(body.from_jitted)
 
     def register(tuple_type: type) -> Callable[..., Any]:
         def keep(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(signature(body).parameters) != arguments:
                 raise TypeError(f"{name} takes {arguments} arguments; the body for {tuple_type.__name__} does not")
-            return bodies.setdefault(tuple_type, body)
+            bodies.setdefault(tuple_type, Jitted(body, settings))
+            return body
 
         return keep
 
-    settings = {"_nrt": allocates} | _SETTINGS | options
-    overload(dispatched, jit_options=settings, strict=False)(choose)  # type: ignore[arg-type]
-    dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
+    class Choice(AbstractTemplate):
+        """How numba types a call, and finds what is compiled for it."""
+
+        key = dispatched
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """Return the signature of the body for the type of the first argument."""
+            return choose(*args).get_call_type(self.context, args, kws)
+
+        def get_impl_key(self, signature: Any) -> Any:
+            """Return what is compiled for a signature."""
+            return choose(*signature.args).get_impl_key(signature)
+
+    infer_global(dispatched, types.Function(Choice))
+    dispatched.register = register  # type: ignore[attr-defined]
     return dispatched

@@ -61,7 +61,7 @@ def _nearest(core):
     return nearest, largest
 
 
-@jit
+@jit(inline="always")
 def _away(core, ball, slot, fall):
     """Return how far to move away from the point of a slot, whose response is R + fall, and whether it is dropped."""
     weight = ball.scale * core.signs[slot] * core.coefficients[slot]
