@@ -1,4 +1,4 @@
-"""What all tests share: a data home of their own, and the mirror with the real files where there is one."""
+"""What all tests share: a data directory of their own, and the mirror with the real files where there is one."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _name(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> DataHome:
-    """A data home for the whole session, so that real files are prepared once."""
+    """A data directory for the whole session, so that real files are prepared once."""
     mirror = os.environ.get("MPU_BENCH_MIRROR")
     return DataHome(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
 
@@ -138,6 +138,6 @@ def _uncounted_arrays_stay() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: DataHome) -> None:
-    """Keep tests away from the user's data home, mirror settings and network."""
+    """Keep tests away from the user's data directory, mirror settings and network."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(shared_home.folder))
     monkeypatch.delenv("MPU_BENCH_OFFLINE", raising=False)

@@ -1,4 +1,4 @@
-"""A user's own datasets for the tests of preparation: cards, a mirror that offers their files, a data home."""
+"""A user's own datasets for the tests of preparation: cards, a mirror that offers their files, a data directory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POINTS = "+1 1:1 3:2.5\n-1\n+1 2:-1\n"
 
 
 class World:
-    """A working folder with cards of the user's, a mirror folder, and a data home."""
+    """A working folder with cards of the user's, a mirror folder, and a data directory."""
 
     def __init__(self, folder: Path) -> None:
         self.mirror = folder / "mirror"

@@ -74,7 +74,7 @@ def served(file: RemoteFile, home: DataHome, policy: Policy, content: bytes, sec
     """Fetch what a hostile server may serve, and hold the downloader to its promises.
 
     The file is there and right, or it is not there and one message says why: one line, without control characters
-    and secrets. What stays in the data home is bounded and holds no secret.
+    and secrets. What stays in the data directory is bounded and holds no secret.
 
     Returns
     -------

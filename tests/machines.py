@@ -19,7 +19,7 @@ _SECONDS_TO_START = 60.0
 
 @dataclass
 class Machines:
-    """A scheduler and its workers; a worker's data home is a folder of its own, and so it is a machine of its own."""
+    """A scheduler and its workers; each worker with a data directory, and so a machine, of its own."""
 
     folder: Path
     scheduler: subprocess.Popen[bytes] | None = None
@@ -55,7 +55,7 @@ class Machines:
             time.sleep(0.02)
 
     def start_worker(self, name: str, **more: str) -> subprocess.Popen[bytes]:
-        """Start a worker with a data home of its own."""
+        """Start a worker with a data directory of its own."""
         home = {"MPU_BENCH_DATA": str(self.folder / name)}
         worker = self._start(
             "worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--name", name,

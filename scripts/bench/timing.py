@@ -129,7 +129,7 @@ def geometric_mean(ratios: Iterable[float]) -> float:
 
 
 def load(name: str, options: Mapping[str, Any] | None = None) -> Problem:
-    """Return a dataset of the data home, fetched where need be."""
+    """Return a dataset of the data directory, fetched where need be."""
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.download.cache import DataHome
     from mpu_bench.data.prepare.load import load_problem

@@ -12,9 +12,9 @@ TABLE = Path(__file__).parents[2] / "results" / "bench.csv"
 HEAD = """# What the benches came to
 
 This page is written by `scripts/document.py` from `results/bench.csv`, which `make bench` writes. A ratio of seconds
-below 1 means faster than the peer; of what the machine can do at best, 1 would be all of it. Seconds are those of the
-processor, on one thread, without compiling. They are of one machine and one day, named below each table: run
-`make bench` on yours.
+below 1 means faster than the external solver; of what the machine can do at best, 1 would be all of it. Seconds are
+those of the processor, on one thread, without compiling. They are of one machine and one day, named below each table:
+run `make bench` on yours.
 """
 TITLES = {
     "linear": "Linear solvers",

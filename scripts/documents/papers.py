@@ -283,7 +283,7 @@ def _by_hand(found: Iterable[Experiment]) -> Iterator[str]:
                 words = " ".join(file.by_hand.split()).rstrip(".")
                 names.setdefault(f"{choice.name}: {words}", {})[file.name] = None
     if names:
-        yield "To be had by hand only, into `files/` of the data home (`mpu-bench info` names it):\n"
+        yield "To be had by hand only, into `files/` of the data directory (`mpu-bench info` names it):\n"
         yield "".join(
             f"- {words}. Files: {', '.join(f'`{file}`' for file in files)}.\n" for words, files in names.items()
         )

@@ -24,13 +24,13 @@ from mpu_bench.solvers import meanings
 
 INDEX = """# The solvers
 
-Every solver of the five papers, and peers to compare with: programs of others, run whole. Each page has the problem it
-solves, the algorithm in words with the numbers of the paper's equations, its parameters, what it counts, what it costs,
-and when to choose it. `mpu-bench list solvers NAME` shows the parameters in a terminal; `mpu-bench try FILE` finds out
-which one [suits your data](../try.md).
+Every solver of the five papers, and external solvers to compare with: programs of others, run whole. Each page has the
+problem it solves, the algorithm in words with the numbers of the paper's equations, its parameters, what it counts,
+what it costs, and when to choose it. `mpu-bench list solvers NAME` shows the parameters in a terminal;
+`mpu-bench try FILE` finds out which one [suits your data](../try.md).
 
-The peers `onedal-svc` and `snapml-svm` need a package more: `pip install '.[peers]'`. Without it their runs are
-rows `unavailable`, and `make bench` skips them.
+The external solvers `onedal-svc` and `snapml-svm` need a package more: `pip install '.[peers]'`. Without it
+their runs are rows `unavailable`, and `make bench` skips them.
 """
 WORDS = """
 In the costs n is the number of training examples, d that of features, d' the features of an example that are not zero,
@@ -42,7 +42,7 @@ FAMILIES = {
     "online": "Online, with and without a budget",
     "batch": "Kernel SVMs",
     "meb": "Minimal enclosing balls",
-    "peers": "Peers",
+    "external": "External solvers",
     "optimum": "The optimum",
 }
 

@@ -177,8 +177,8 @@ def read_csv(
         raise StoreError(f"{path}: cannot be read: {error}") from None
     if not lines:
         raise StoreError(f"{path}: cannot be read: it is empty")
-    places = {uncell(name): place for place, name in enumerate(lines[0])}
-    missing = [name for name in (types if needed is None else needed) if name not in places]
+    indices = {uncell(name): index for index, name in enumerate(lines[0])}
+    missing = [name for name in (types if needed is None else needed) if name not in indices]
     if missing:
         raise StoreError(f"{path}: has no column '{missing[0]}'; it was written by another version of mpu-bench")
     numbered = {number: line for number, line in enumerate(lines[1:], start=2) if line}
@@ -187,8 +187,8 @@ def read_csv(
             raise StoreError(f"{path}, row {number}: has {len(line)} cells, and the heading {len(lines[0])}")
     columns = []
     for name, typed in types.items():
-        place = places.get(name)
-        texts = {number: "" if place is None else line[place] for number, line in numbered.items()}
+        index = indices.get(name)
+        texts = {number: "" if index is None else line[index] for number, line in numbered.items()}
         columns.append(_typed(path, name, texts, typed))
     return [dict(zip(types, row, strict=True)) for row in zip(*columns, strict=True)]
 

@@ -107,17 +107,17 @@ class CategoricalColumn(Strict):
         return len(self.categories)
 
     def codes(self, texts: pd.Series[Any]) -> NDArray[np.intp]:
-        """Return the place of every word among the categories, shape (n,); -1 for one that is not among them."""
+        """Return the index of every word among the categories, shape (n,); -1 for one that is not among them."""
         if isinstance(texts.dtype, pd.CategoricalDtype):
             return self.codes(_categories(texts))[texts.cat.codes.to_numpy()]
         cells = texts.to_list()
         words = [str(each) for each in cells] if self.exact else texts_of(texts).tolist()
-        places = {word: place for place, word in enumerate(self.categories)}
-        absent = -1 if self.exact else places.get(MISSING, -1)
-        codes = np.array([places.get(word, absent if word in _MISSING_WORDS else -1) for word in words], np.intp)
+        indices = {word: index for index, word in enumerate(self.categories)}
+        absent = -1 if self.exact else indices.get(MISSING, -1)
+        codes = np.array([indices.get(word, absent if word in _MISSING_WORDS else -1) for word in words], np.intp)
         for row in np.flatnonzero(codes < 0):
             codes[row] = next(
-                (places[word] for word in _other_words(cells[row], self.categories) if word in places), -1
+                (indices[word] for word in _other_words(cells[row], self.categories) if word in indices), -1
             )
         return codes
 
@@ -317,8 +317,8 @@ def from_json(data: Mapping[str, Any], source: str) -> Preprocessing:
         return _ANY.validate_json(json.dumps(data))  # in which a list may stand for a tuple
     except ValidationError as fault:
         first = fault.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DataError(f"{source}: its preprocessing is damaged: {place}: {first['msg']}") from None
+        location = ".".join(map(str, first["loc"]))
+        raise DataError(f"{source}: its preprocessing is damaged: {location}: {first['msg']}") from None
 
 
 def to_json(preprocessing: Preprocessing) -> dict[str, Any]:
@@ -337,9 +337,9 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
     numbers, missing = parsed_numbers(texts)
     wrong = np.isnan(numbers) & ~missing
     if wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
-        found = one_line(str(texts.iloc[place]), _MOST_SHOWN_BYTES)
-        raise DataError(f"row {first_row + place}, column '{name}': '{found}' is not a finite number")
+        index = int(np.flatnonzero(wrong)[0])
+        found = one_line(str(texts.iloc[index]), _MOST_SHOWN_BYTES)
+        raise DataError(f"row {first_row + index}, column '{name}': '{found}' is not a finite number")
     return numbers
 
 

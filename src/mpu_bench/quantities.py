@@ -272,6 +272,8 @@ class Record:
     threads: int | None = _column("how many threads the run may use")
     disturbed: str | None = _column(
         "why its seconds may not be compared; empty if they may, or threads is not recorded")
+    only_delayed: int | None = _column(
+        "1 if it is disturbed and only had to wait, so that its processor seconds may be compared")
     tune_seconds: float | None = _measured("training seconds of all runs that tuning took", unit="seconds",
         title="tuning seconds", format=".3g")
     tune_kernel_evaluations: int | None = _measured("kernel evaluations of all runs that tuning took",
@@ -284,11 +286,12 @@ class Record:
         title="processor seconds", format=".3g", better="lower", in_curves=True)
 
     @property
-    @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed", unit="seconds",
+    @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed and not only delayed",
+        unit="seconds",
         title="comparable seconds", format=".3g", better="lower")
     def comparable_seconds(self) -> float | None:
         """Return the seconds that may be set against those of other runs, if any."""
-        if self.threads is None or self.disturbed:
+        if self.threads is None or (self.disturbed and not self.only_delayed):
             return None
         return self.cpu_seconds if self.threads == 1 else self.train_seconds
 
@@ -309,11 +312,11 @@ class Record:
     kernel_matrix_seconds: float | None = _measured(
         "seconds of computing the kernel matrix that runs share, off the clock; 0 where another run had it made",
         unit="seconds", format=".3g")
-    presented: int | None = _measured("examples presented; for batch solvers, iterations", title="examples presented",
+    presented: int | None = _measured("examples seen; for batch solvers, iterations", title="examples seen",
         format=".3g", in_runs=False, in_curves=True, averaged=False)
 
     @property
-    @_follows("examples presented: passes times n", title="examples presented", format=".3g",
+    @_follows("examples seen: passes times n", title="examples seen", format=".3g",
         published="examples_before_stop")
     def examples(self) -> float | None:
         """Return how many examples were presented."""
@@ -329,7 +332,7 @@ class Record:
         in_curves=True, on_page=14)
     updates: int | None = _measured("changes of the hypothesis; a multiple update counts its multiplicity",
         format=".3g", held="count", in_curves=True, on_page=10, in_terminal=10, rank=8, goes_with="margin_fraction")
-    passes: float | None = _measured("examples presented / n", format=".3g", held="count", in_curves=True, on_page=16,
+    passes: float | None = _measured("examples seen / n", format=".3g", held="count", in_curves=True, on_page=16,
         in_terminal=13, rank=6)
     support_vectors: int | None = _measured("vectors of the model; none of a linear one", format=".0f", held="count",
         published="support_vectors", in_curves=True, on_page=15, in_terminal=15, rank=4, in_exports=True,
@@ -378,7 +381,7 @@ class Record:
         better="lower", **_SHARE)
     positives_found: float | None = _measured("share of the positive test examples with the right label",
         title="positives found, %", **_SHARE)
-    online_error: float | None = _measured("wrong predictions / examples presented, of online solvers",
+    online_error: float | None = _measured("wrong predictions / examples seen, of online solvers",
         title="online error, %", better="lower", held="error", rows="n", in_curves=True, **_SHARE)
 
     @property

@@ -72,7 +72,7 @@ class OnlineClassifier(KnowsOldNames, base.Classifier):
         """Refuse wrong parameters, and know no feature yet."""
         if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
             raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
-        if len(labels := list(self.classes)) < 2 or any(label in labels[:place] for place, label in enumerate(labels)):
+        if len(labels := list(self.classes)) < 2 or any(label in labels[:index] for index, label in enumerate(labels)):
             raise ValueError(f"classes is {self.classes!r}; it must name two labels at least, each once")
         count: Any = self.n_features
         if not isinstance(count, Integral) or count < 1:

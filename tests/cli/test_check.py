@@ -111,6 +111,25 @@ def test_junit_is_a_case_for_each_run_and_verdict(results: Path) -> None:
     assert len(failures) == 3
 
 
+def test_github_gets_an_annotation_for_each_change_and_a_summary(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = changed(results)
+    done = check(other, "--format", "github")
+    assert done.exit_code == 1
+    annotations = [line for line in done.output.splitlines() if line.startswith("::")]
+    assert "::error title=made-up::adult sbp seed=0: test error, %25: now 20, baseline 15, +5 points" in annotations
+    assert len(annotations) == 3
+    assert "| made-up | adult sbp seed=0 |" in done.output
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    Path("summary.md").write_text("of the step before\n", encoding="utf-8")
+    assert check(other, "--format", "github").output.splitlines() == annotations
+    summary = Path("summary.md").read_text(encoding="utf-8")
+    assert summary.startswith("of the step before\n| mpu-bench check |")
+    assert "have changed" in summary
+    assert "| adult sbp seed=0 |" in summary
+
+
 @pytest.mark.parametrize("name", ["mpu-hard-margin-ci", "fw-table2-ci", "bpegasos-table1-ci"])
 def test_no_two_cases_have_one_name(name: str) -> None:
     folder = Path(__file__).parents[2] / "results/baseline" / name

@@ -101,7 +101,7 @@ def test_what_fails_is_told_check_by_check(mpu_bench: Called, place: Path) -> No
         "refuses_parameters_out_of_range": "FAILS: C=0 is taken, which its annotation excludes; a __post_init__ of its",
         "is_a_function_of_the_seed": "FAILS: two runs with one seed do not come to the same: they differ in the",
         "slices_equal_one_long_advance": "FAILS: an advance by ",
-        "nothing_changes_once_done": "FAILS: it says ends = True, and after 13 examples presented in 0 s",
+        "nothing_changes_once_done": "FAILS: it says ends = True, and after 13 examples seen in 0 s",
         "counters_are_sane": "FAILS: there are more steps than updates: {'presented': 130, 'steps': 130, 'updates': 0",
         "model_is_no_view_of_the_state": "FAILS: a model changes while the solver goes on; let model() return copies",
         "separates_three_classes": "holds: it separates two classes",

@@ -1,4 +1,4 @@
-"""``mpu-bench data``: whatever is named as data home or mirror, or lies there, one message says what is wrong."""
+"""``mpu-bench data``: whatever is named as data directory or mirror, or lies there, one message says what is wrong."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_a_dataset_is_named_by_a_word(refused) -> None:
         assert "tried.yaml, line 2" in refused(f"name: tried\ndataset: {dataset}\nsolvers: [perceptron]\n")
 
 
-# ------------------------------------------------------------------ files of the user's own
+# ------------------------------------------------------------------ user files
 
 
 OWN_FILE = "name: own\ndataset: {dataset}\nsolvers: [{{dcd: {{C: 1}}}}]\nstop: {{passes: 1}}\n"

@@ -1,4 +1,4 @@
-"""A web server and an empty data home for the tests of datasets."""
+"""A web server and an empty data directory for the tests of datasets."""
 
 from __future__ import annotations
 

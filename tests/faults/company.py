@@ -1,4 +1,4 @@
-"""Several processes at once on one results folder or one data home, and a clock that is set meanwhile."""
+"""Several processes at once on one results folder or one data directory, and a clock that is set meanwhile."""
 
 from __future__ import annotations
 

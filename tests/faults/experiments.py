@@ -75,7 +75,7 @@ _FETCHED = ("first", "second", "third")
 
 #: columns that are not the same in two undisturbed runs
 _VARYING = {
-    "disturbed", "load", "machine", "peak_memory_mb", "involuntary_switches",
+    "disturbed", "only_delayed", "load", "machine", "peak_memory_mb", "involuntary_switches",
     *(name for name, quantity in DECLARED.items() if quantity.unit == "seconds"),
 }  # fmt: skip
 
@@ -126,7 +126,7 @@ class Results:
 
     @classmethod
     def read(cls, folder: Path, home: Path) -> Results:
-        """Read a results folder, and which files its data home has."""
+        """Read a results folder, and which files its data directory has."""
         return cls(
             _rows(folder / "runs.csv"),
             Counter(_rows(folder / "curves.csv")),
@@ -154,10 +154,10 @@ class Results:
             found.append("differs: table.csv")
         found += [f"left over: {name}" for name in sorted(self.files - reference.files)]
         found += [f"lost: file {name}" for name in sorted(reference.files - self.files)]
-        found += [f"left over: {name} of the data home" for name in sorted(self.prepared - reference.prepared)]
+        found += [f"left over: {name} of the data directory" for name in sorted(self.prepared - reference.prepared)]
         lost = sorted(reference.prepared - self.prepared)
         # an optimum is in the results as well: that a full disk has kept none for other experiments was a remark
-        return found + [f"lost: {name} of the data home" for name in lost if not name.startswith("optima/")]
+        return found + [f"lost: {name} of the data directory" for name in lost if not name.startswith("optima/")]
 
 
 def stored_twice(folder: Path) -> list[str]:

@@ -42,7 +42,6 @@ from mpu_bench.data.download.partial import PartialDownload
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.data.own.adding import Wishes, card_text, look
 from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder, preprocessing_of
 from mpu_bench.data.readers.blocks import SourceFile
@@ -50,6 +49,7 @@ from mpu_bench.data.readers.delimited import fit, new_encoding, read_delimited
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.data.readers.labels import Labels
 from mpu_bench.data.readers.svmlight import Rules, Topics, read_svmlight
+from mpu_bench.data.user_files.adding import Wishes, card_text, look
 from mpu_bench.errors import UserError
 
 _MOST_CELLS = 200_000  #: of a dataset that is really made; what no machine could hold is asked for, too
@@ -153,7 +153,7 @@ def _read_delimited(data: bytes) -> None:
 
 
 def _add(data: bytes) -> None:
-    """Look at a file of the user's own, write its card and prepare it."""
+    """Look at a user file, write its card and prepare it."""
     (wishes, _), content = _with_choice(data, [(each, None) for each in WISHES])
     path = written("own", content)
     added = look(path, Wishes.model_validate(wishes))
@@ -331,7 +331,7 @@ def _read_compressed(data: bytes) -> None:
             pass
 
 
-# ------------------------------------------------------------------ what the data home remembers
+# ------------------------------------------------------------------ what the data directory remembers
 
 
 _FILE = RemoteFile("rows", urls=("http://server.test/rows",))
@@ -385,7 +385,7 @@ _OWN_CARD = _card("svmlight", 4, "positive: [b]\n", SVMLIGHT[0])
 
 @cache
 def _prepared() -> tuple[Path, bytes]:
-    """Prepare a dataset; returns its data home, and what it says of itself."""
+    """Prepare a dataset; returns its data directory, and what it says of itself."""
     text, content = _OWN_CARD.split(SEPARATOR)
     with own_card(text) as name:
         card = catalog.card(name)

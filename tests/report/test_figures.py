@@ -238,7 +238,7 @@ def test_a_config_names_the_figures_that_are_drawn():
     ("experiment", "names", "x_label"),
     [
         ("sbp-figure2", ["test-error"], "kernel evaluations"),
-        ("bpegasos-figure1", ["test-accuracy"], "examples presented"),
+        ("bpegasos-figure1", ["test-accuracy"], "examples seen"),
     ],
 )
 def test_kept_results_are_drawn_as_their_papers_print_them(experiment, names, x_label):

@@ -17,9 +17,9 @@ from mpu_bench.config.read import read_config
 from mpu_bench.core.models import labels_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.own.adding import Wishes
-from mpu_bench.data.own.chosen import options_of
 from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.user_files.adding import Wishes
+from mpu_bench.data.user_files.chosen import options_of
 from mpu_bench.experiment import bind, trace
 from mpu_bench.experiment.plan import plan
 from mpu_bench.selection.candidates import Candidate, Facts, candidates

@@ -19,9 +19,9 @@ from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers import multiclass
 from mpu_bench.solvers.batch.rff import RFF
 from mpu_bench.solvers.batch.smo import SMO
+from mpu_bench.solvers.external.libsvm import Libsvm
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.multiclass import Multiclass
-from mpu_bench.solvers.peers.libsvm import Libsvm
 from oracles import toys
 from oracles.toys import more
 from oracles.voting import votes

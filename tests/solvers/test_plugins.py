@@ -503,8 +503,8 @@ def raised_by(text: str, path: Path) -> BaseException:
 def test_a_place_is_the_last_line_of_the_users_file(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     fault = raised_by("import json\ndef go():\n    json.loads('{')\n", path)
-    assert tracebacks.place_of(fault, (path,)) == "own.py, line 3, in go"
-    assert tracebacks.place_of(fault, ()) == ""
+    assert tracebacks.location_of(fault, (path,)) == "own.py, line 3, in go"
+    assert tracebacks.location_of(fault, ()) == ""
     lines = tracebacks.traceback_of(fault, (path,), "said").splitlines()
     assert lines[1] == '  File "own.py", line 3, in go'
     assert lines[-1] == "said"

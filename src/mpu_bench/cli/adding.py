@@ -1,4 +1,4 @@
-"""``mpu-bench data add``: writes the card of a file of the user's own and shows what was found in it."""
+"""``mpu-bench data add``: writes the card of a user file and shows what was found in it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mpu_bench.errors import DataError
 from mpu_bench.yaml_text import load
 
 if TYPE_CHECKING:
-    from mpu_bench.data.own.adding import Added, Wishes
-    from mpu_bench.data.own.looking import Looked
+    from mpu_bench.data.user_files.adding import Added, Wishes
+    from mpu_bench.data.user_files.looking import Looked
 
 FOLDER = Path("datasets")
 _MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
@@ -40,17 +40,17 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     UserError
         If an option or the file is wrong, or there is such a dataset already.
     """
-    from mpu_bench.data.own.adding import card_text, name_of
+    from mpu_bench.data.user_files.adding import card_text, name_of
     from mpu_bench.files import write_all
 
     wishes = wishes_of(given, "data add")
     called = name or name_of(file)
-    place = _place(called, force)
+    card_path = _card_path(called, force)
     added = _looked(file, wishes)
     text = card_text(added.card, FOLDER, _command(file, given, called))
-    write_all(FOLDER, {place.name: text})
+    write_all(FOLDER, {card_path.name: text})
     _show(called, added)
-    say(f"{place} is written; the file stays where it is, and may change")
+    say(f"{card_path} is written; the file stays where it is, and may change")
     for line in _next(called, added):
         write(f"{line}\n")
 
@@ -63,7 +63,7 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     ConfigError
         Naming the option.
     """
-    from mpu_bench.data.own.adding import Wishes
+    from mpu_bench.data.user_files.adding import Wishes
     from mpu_bench.document import Document
     from mpu_bench.errors import ConfigError
     from mpu_bench.yaml_text import Locations
@@ -73,7 +73,7 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     return wishes
 
 
-def _place(name: str, force: bool) -> Path:
+def _card_path(name: str, force: bool) -> Path:
     """Return where the card goes, and refuse to hide another dataset or to replace a card unasked."""
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.cards.schema import can_name_a_file
@@ -91,7 +91,7 @@ def _place(name: str, force: bool) -> Path:
 
 def _looked(file: Path, wishes: Wishes) -> Added:
     from mpu_bench.data.download.progress import for_console
-    from mpu_bench.data.own.adding import look
+    from mpu_bench.data.user_files.adding import look
 
     with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
         return look(file, wishes, advance)

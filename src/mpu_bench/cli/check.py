@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,7 @@ class CheckFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     JUNIT = "junit"
+    GITHUB = "github"
 
 
 def check(
@@ -42,7 +44,10 @@ def check(
     everything: Annotated[
         bool, typer.Option("--all", help="List every value and claim, not only those that are not reproduced.")
     ] = False,
-    form: Annotated[CheckFormat, typer.Option("--format", help="How to write it.")] = CheckFormat.TABLE,
+    form: Annotated[
+        CheckFormat,
+        typer.Option("--format", help="How to write it; github: annotations, and the summary of the job's page."),
+    ] = CheckFormat.TABLE,
     against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
     """Compare results with what the papers print, and with what this project measured before.
@@ -69,10 +74,24 @@ def check(
     checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
     if form is CheckFormat.TABLE:
         _print(checks, bool(results) or everything, everything, console())
+    elif form is CheckFormat.GITHUB:
+        write(checked.github_text(checks))
+        _summarize(checked.markdown_summary(checks))
     else:
         write((checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict)) + "\n")
     failed = any(each.has_changed or (strict and each.differs) for each in checks)
     raise typer.Exit(FAILED if failed else 0)
+
+
+def _summarize(text: str) -> None:
+    """Append Markdown to the summary of a job of GitHub's, which it names a file for; elsewhere print it."""
+    from mpu_bench.files import told_if_unwritable
+
+    if not (name := os.environ.get("GITHUB_STEP_SUMMARY")):
+        return write(text)
+    with told_if_unwritable(path := Path(name)), path.open("a", encoding="utf-8") as file:
+        file.write(text)
+    return None
 
 
 def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Terminal) -> None:

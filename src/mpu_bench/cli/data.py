@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say, write
-from mpu_bench.cli.own_options import (
+from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
     Label,

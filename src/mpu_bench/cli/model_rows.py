@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import data_home
 from mpu_bench.core.rows import Rows, count
-from mpu_bench.data.own.formats import LABELS, unnamed
-from mpu_bench.data.own.tables import OwnFile, open_table
+from mpu_bench.data.user_files.formats import LABELS, unnamed
+from mpu_bench.data.user_files.tables import OwnFile, open_table
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import is_file
 from mpu_bench.models.saved import SavedModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.options import DataFolder, console, say, write
-from mpu_bench.cli.own_options import Header, Separator
+from mpu_bench.cli.table_options import Header, Separator
 
 if TYPE_CHECKING:
     from mpu_bench.models.evaluation import Confusion

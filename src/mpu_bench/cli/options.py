@@ -44,7 +44,7 @@ def write(text: str) -> None:
 
 
 def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:
-    """Return the data home that the options name."""
+    """Return the data directory that the options name."""
     from mpu_bench.data.download.cache import DataHome
 
     return DataHome.from_options(folder, mirror, offline)
@@ -98,7 +98,7 @@ def _parameter(declared: Field[Any]) -> Parameter:
     )
 
 
-# the data home reads MPU_BENCH_DATA and MPU_BENCH_MIRROR itself, for those who call it without a command line
+# the data directory reads MPU_BENCH_DATA and MPU_BENCH_MIRROR itself, for those who call it without a command line
 DataFolder = Annotated[
     Path | None,
     typer.Option(

@@ -22,20 +22,20 @@ _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
 _LONGEST_REASON = 40  # letters; more of it stands in the results
 
 
-def _state(outlook: Outlook, place: int) -> str:
+def _state(outlook: Outlook, index: int) -> str:
     """Return in words what there is of a run."""
-    state, seconds = outlook.state(place), outlook.expected[place].seconds
+    state, seconds = outlook.state(index), outlook.expected[index].seconds
     if state == UNAVAILABLE:
-        return f"{state}: {reason(outlook.obstacles[place])}"
+        return f"{state}: {reason(outlook.obstacles[index])}"
     return state if state == HAS_RESULT or seconds is None else f"{state}, about {_brief(seconds)}"
 
 
 def _unavailable(outlook: Outlook) -> str:
     """Return how many runs lack data that cannot be had here, of which datasets and why."""
     labels: dict[str, dict[str, None]] = {}
-    for place, why in outlook.obstacles.items():
+    for index, why in outlook.obstacles.items():
         labels.setdefault(why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}...", {})[
-            outlook.runs[place].run.dataset.label
+            outlook.runs[index].run.dataset.label
         ] = None
     brief = [f"{', '.join(known)}: {why}" for why, known in labels.items()]
     return f"{len(outlook.obstacles)} ({'; '.join(brief)})" if brief else ""
@@ -44,7 +44,7 @@ def _unavailable(outlook: Outlook) -> str:
 def print_plan(chosen: ChosenRuns, console: Terminal) -> None:
     """List the chosen runs of a plan, which of them have a result that holds, how long they take, and downloads."""
     outlook, names, home = Outlook.of(chosen), Names(chosen.plan), chosen.options.home
-    rows = [(names.of(each.run), _state(outlook, place)) for place, each in enumerate(outlook.runs)]
+    rows = [(names.of(each.run), _state(outlook, index)) for index, each in enumerate(outlook.runs)]
     console.print(columns(("run", "state"), rows))
     for file in outlook.missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)
@@ -108,8 +108,8 @@ def print_reproduction(
     """
     headings = ("config", "runs", "with a result", "to do", "hours", "to download", "unavailable here")
     console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in found.items()]))
-    every = Estimate.of([each.expected[place] for each in found.values() for place in each.todo])
-    at_once = [each.expected[place] for name, each in found.items() if name not in timed for place in each.todo]
+    every = Estimate.of([each.expected[index] for each in found.values() for index in each.todo])
+    at_once = [each.expected[index] for name, each in found.items() if name not in timed for index in each.todo]
     files = {name: file for each in found.values() for name, file in each.missing.items()}
     _tell_estimate(every, console)
     if options.jobs > 1 and at_once:

@@ -115,5 +115,5 @@ def _report(runs: ChosenRuns) -> None:
 
     with open_results(runs.folder) as results:
         csv_files.write(results)
-        table.print_results(results, console(), runs.places)
+        table.print_results(results, console(), runs.indices)
     say(f"results are in {runs.folder}: runs.csv, table.csv, curves.csv and others")

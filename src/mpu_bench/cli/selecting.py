@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli.options import FAILED, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
-from mpu_bench.cli.own_options import (
+from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
     Label,
@@ -148,8 +148,8 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     """Return the name of a dataset and its options: of a file, or of a card with that name."""
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
-    from mpu_bench.data.own.adding import name_of
-    from mpu_bench.data.own.chosen import options_of, remarks
+    from mpu_bench.data.user_files.adding import name_of
+    from mpu_bench.data.user_files.chosen import options_of, remarks
     from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():

@@ -58,6 +58,6 @@ def check_drawings(drawings: Sequence[Drawing], node: Node, labels: Collection[s
             raise below["draw"].error(f"'{drawing.draw}' is drawn twice; give one entry with all its datasets")
         if drawing.against is not None and drawing.draw not in CURVES:
             raise below["against"].error(f"only curves are drawn against an axis of choice: {', '.join(CURVES)}")
-        for place, name in enumerate(drawing.datasets or ()):
+        for index, name in enumerate(drawing.datasets or ()):
             if labels is not None and name not in labels:
-                raise below["datasets"][place].unknown("dataset", name, labels)
+                raise below["datasets"][index].unknown("dataset", name, labels)

@@ -20,7 +20,7 @@ from mpu_bench.config.parameters import parameters_model
 from mpu_bench.config.schema import File, FromRegularization, Named, OverExamples, PerDataset, Swept, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
-from mpu_bench.data.own.chosen import OwnFile
+from mpu_bench.data.user_files.chosen import OwnFile
 from mpu_bench.document import Strict
 from mpu_bench.kernels import KERNELS
 

@@ -28,7 +28,7 @@ def _list(given: Any) -> Any:
 
 
 class After(Strict):
-    """A place on the axis of a curve: where the run had made so many passes; or all ``later`` ones, as a mean."""
+    """A position on the axis of a curve: where the run had made so many passes; or all ``later`` ones, as a mean."""
 
     passes: Positive
     later: bool = False
@@ -37,7 +37,7 @@ class After(Strict):
 class Where(Strict):
     """Selects result rows; an omitted key matches anything.
 
-    ``after``: what is meant is not the end of the runs but the place on their curve.
+    ``after``: what is meant is not the end of the runs but the position on their curve.
     """
 
     dataset: str | None = None
@@ -167,7 +167,7 @@ class TrendStatement(_Statement):
 
 
 class Extent(Strict):
-    """A place on an axis: so many times n, the number of training examples, or n^2, or the curve's own end.
+    """A position on an axis: so many times n, the number of training examples, or n^2, or the curve's own end.
 
     Or where the curve of ``of`` had made so many ``passes``.
     """
@@ -184,7 +184,7 @@ class Extent(Strict):
         return self
 
     def of(self, n: int, end: float, after: Callable[[float], float]) -> float:
-        """Return the place for n examples and a curve that ends at ``end`` and stands at ``after`` some passes."""
+        """Return the position for n examples and a curve that ends at ``end`` and stands at ``after`` some passes."""
         if self.end is not None:
             return self.end * end
         if self.passes is not None:
@@ -192,7 +192,7 @@ class Extent(Strict):
         return self.examples * n if self.examples is not None else (self.examples_squared or 0.0) * n * n
 
 
-Place = Annotated[float, Field(ge=0)] | Extent
+Position = Annotated[float, Field(ge=0)] | Extent
 End = Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]  #: of an interval that may have none
 
 
@@ -203,14 +203,14 @@ class CurveStatement(_Statement):
     of: Where
     than: Wheres
     against: str = "kernel_evaluations"
-    start: Place | None = Field(default=None, alias="from")
-    up_to: Place | None = None
+    start: Position | None = Field(default=None, alias="from")
+    up_to: Position | None = None
 
 
 class CriticalStatement(_Statement):
-    """The curve of ``of`` has a critical point: the last place at which it is ``before`` times its last value.
+    """The curve of ``of`` has a critical point: the last position at which it is ``before`` times its last value.
 
-    Up to that place it is never within ``after`` times its last value, and from twice that place on always.
+    Up to that position it is never within ``after`` times its last value, and from twice that position on always.
     """
 
     kind: Literal["critical"]

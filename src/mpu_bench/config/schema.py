@@ -142,7 +142,7 @@ class SecondsOf(Strict):
 
 
 class Stop(Strict):
-    """What ends a run besides the solver's own rule; whichever comes first. Peers that train in one piece heed none.
+    """What ends a run besides the solver's own rule; whichever comes first. External solvers train in one piece.
 
     ``gap`` is certified by the solver's own dual variables, ``suboptimality`` is the objective over the optimum, less 1
     (``optimum: true``); both are looked at at checkpoints. ``seconds_of`` does not hold for the solver it names.
@@ -255,8 +255,8 @@ class File(Judging):
     )
     stop: Stop = Field(
         Stop(),
-        description="What ends a run besides the solver's own rule; whichever comes first. Peers that train in one "
-        "piece heed none.",
+        description="What ends a run besides the solver's own rule; whichever comes first. External solvers "
+        "train in one piece, to their end.",
     )
     limits: Limits = Field(
         Limits(), description="What a run may never exceed: its process is ended, and its row says so."

@@ -42,9 +42,9 @@ def sentences(paper: str) -> tuple[Sentence, ...]:
         if sentence.name in names:
             raise node["name"].error(f"there is another sentence '{sentence.name}' above")
         names.add(sentence.name)
-        for place, experiment in enumerate(sentence.experiments):
+        for index, experiment in enumerate(sentence.experiments):
             if experiment not in resources.config_names():
-                raise node["experiments"][place].unknown("config", experiment, resources.config_names())
+                raise node["experiments"][index].unknown("config", experiment, resources.config_names())
         if sentence.statement is not None:
             check_statement(sentence.statement, node["statement"], None)
     return tuple(read.sentences)

@@ -27,7 +27,7 @@ from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
 
 _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
-_FILE = "file"  # of a dataset that is a file of the user's own
+_FILE = "file"  # of a dataset that is a user file
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
@@ -94,8 +94,8 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
 
 
 def _own_file(node: Node) -> DatasetChoice:
-    """Read a dataset that is a file of the user's own: ``{file: mine.csv, label: y}``; paths are the config's."""
-    from mpu_bench.data.own import chosen
+    """Read a dataset that is a user file: ``{file: mine.csv, label: y}``; paths are the config's."""
+    from mpu_bench.data.user_files import chosen
 
     given: chosen.OwnFile = node.validated(chosen.OwnFile)
     where = node.document.location(node.key)
@@ -417,8 +417,8 @@ def check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> No
     rules = {name: limit for name, limit in content.stop.model_dump().items() if limit is not None}
     if content.limits.seconds is not None or rules.keys() & _SURE_ENDS:
         return
-    peer = content.stop.seconds_of and content.stop.seconds_of.solver
-    endless = [choice.name for choice in choices if peer in (None, choice.name)]
+    named = content.stop.seconds_of and content.stop.seconds_of.solver
+    endless = [choice.name for choice in choices if named in (None, choice.name)]
     endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
     given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
     why = f" for sure (it may never come to stop: {{{given}}})" if given else ""

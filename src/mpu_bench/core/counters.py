@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 
-PRESENTED = 0  #: examples presented (for batch solvers: iterations); passes = presented / n
+PRESENTED = 0  #: examples seen (for batch solvers: iterations); passes = presented / n
 STEPS = 1  #: presentations that changed the hypothesis
 UPDATES = 2  #: changes of the hypothesis; a multiple update counts its multiplicity
 KERNEL_EVALUATIONS = 3  #: kernel values the algorithm asks for

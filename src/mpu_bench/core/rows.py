@@ -327,7 +327,7 @@ def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
 
 
 def to_scipy(rows: Rows, features: int) -> csr_matrix | NDArray[np.float64]:
-    """Return the rows as the peers want them: a float64 CSR matrix, or a float64 array for dense rows.
+    """Return the rows as external solvers want them: a float64 CSR matrix, or a float64 array for dense rows.
 
     Parameters
     ----------

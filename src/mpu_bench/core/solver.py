@@ -55,7 +55,7 @@ class Measures(NamedTuple):
     all points, the bound from above of the squared radius (``dual_objective``) that they maximise; for sbp it is f of
     the average iterate, the larger the better, and there is no dual objective. ``dual_objective``: of the dual
     variables, the larger the better, a lower bound of the optimum. ``gap``: objective / dual_objective - 1.
-    ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples presented, for online solvers.
+    ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples seen, for online solvers.
     ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
     guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
     length of w (`solvers.certificates.nu_of`). ``others``: further quantities that `mpu_bench.quantities.Record`
@@ -123,13 +123,13 @@ class Solver(ABC):
     Class attributes
     ----------------
     name : the name in configs and tables.
-    paper : the paper that describes it, by the project's name of it (``mpu-2010``), or the peer's package.
+    paper : the paper that describes it, by the project's name of it (``mpu-2010``), or the external solver's package.
     kernels : which it trains with, of any parameters: a key of `KINDS_OF_KERNELS`. Some of its own
         parameters may ask for more.
     classes : ``"two"`` or ``"any"``.
     weighted : whether every example may have a weight of its own for its loss (`Problem.weights`).
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
-    sliceable : False for peers, whose one advance runs to the end whatever ``until`` says.
+    sliceable : False for external solvers, whose one advance runs to the end whatever ``until`` says.
     ends : whether it stops by a rule of its own, ``Status.DONE``, whatever the data are; a config must say when any
         other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.

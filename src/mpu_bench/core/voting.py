@@ -137,26 +137,17 @@ class MulticlassModel(ScoredModel):
         One against the rest: the scores of the machines; a class without a machine has 0. One against one: the votes,
         plus a number between -1/3 and 1/3 that grows with the sum of the scores.
         """
-        at_once = max(1, _SCORES_AT_ONCE // max(len(self.pairs), 1))
-        parts = [self._by_class(self.machines.scores(part)) for part in _parts(rows, at_once)]
-        return np.concatenate([np.zeros((0, self.classes)), *parts])
+        at_once, first = max(1, _SCORES_AT_ONCE // max(len(self.pairs), 1)), 0
+        scores = np.zeros((count(rows), self.classes))
+        for part in _parts(rows, at_once):
+            _add_votes(self.machines.scores(part), self.pairs, scores[first : first + at_once])
+            first += at_once
+        return scores
 
     @property
     def finite(self) -> bool:
         """Whether the numbers of all machines are."""
         return self.machines.finite
-
-    def _by_class(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        votes, sums = np.zeros((len(scores), self.classes)), np.zeros((len(scores), self.classes))
-        for score, (first, second) in zip(scores.T, self.pairs, strict=True):
-            sums[:, second] += score
-            if first != REST:
-                sums[:, first] -= score
-                votes[:, second] += score > 0
-                votes[:, first] += score <= 0
-        if (self.pairs[:, 0] == REST).all():
-            return sums
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
 
 
 def combined(models: Sequence[Model], pairs: NDArray[np.int32], classes: int) -> MulticlassModel:
@@ -218,3 +209,25 @@ def _add_scores(vectors, first, kernel, rows, starts, machines, coefficients, sc
         for j in range(vectors.size[0]):
             for k in range(starts[first + j], starts[first + j + 1]):
                 scores[i, machines[k]] += coefficients[k] * kernel_row[j]
+
+
+@jit(allocates=True)
+def _add_votes(scores, pairs, by_class):
+    """Add to zeros (n, c) the sums of the scores (n, p) by class, or votes with a number that grows with these sums."""
+    votes = np.zeros(by_class.shape[1])
+    for i in range(len(scores)):
+        sums, rest = by_class[i], True
+        votes[:] = 0.0
+        for k in range(len(pairs)):
+            first, second, score = pairs[k, 0], pairs[k, 1], scores[i, k]
+            sums[second] += score
+            if first != REST:
+                rest = False
+                sums[first] -= score
+                if score > 0:
+                    votes[second] += 1.0
+                else:
+                    votes[first] += 1.0
+        if not rest:
+            for c in range(len(votes)):
+                sums[c] = votes[c] + sums[c] / (3.0 * (abs(sums[c]) + 1.0))

@@ -31,12 +31,12 @@ def print_results(results: ResultsFolder, console: Terminal, asked: Collection[i
         The places in the plan of the runs to print; what else there is becomes one line. None: everything.
     """
     every = results.records(earlier=True)
-    records = every if asked is None else [each for place, each in enumerate(every) if place in asked]
+    records = every if asked is None else [each for index, each in enumerate(every) if index in asked]
     tables = published_tables(results)
     print_table(records, tables, console)
     for line in remarks(records, results.environments(), tables):
         console.tell(line)
-    rest = 0 if asked is None else sum(not each.trial for place, each in enumerate(every) if place not in asked)
+    rest = 0 if asked is None else sum(not each.trial for index, each in enumerate(every) if index not in asked)
     if rest:
         line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
         console.tell(line)

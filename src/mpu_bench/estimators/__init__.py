@@ -35,7 +35,7 @@ MODULES = {
 
 @cache
 def made() -> dict[str, Any]:
-    """Return the classifiers made of the solvers that none above uses, by their names; peers and optima have none."""
+    """Return the classifiers made of the solvers that none above uses, by name; none of external solvers and optima."""
     from mpu_bench.estimators.of_solver import classifier
     from mpu_bench.solvers import optimum
 

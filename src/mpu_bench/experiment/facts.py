@@ -58,17 +58,17 @@ def _name_of(experiment: Experiment) -> str:
 
 
 def _keys_of(experiment: Experiment, folder: Path) -> list[str]:
-    """Return by what a config is known again: its place, seen from the results folder, and its content.
+    """Return by what a config is known again: its path, seen from the results folder, and its content.
 
     Both are hashes: a path may hold the name of a user.
     """
     if experiment.given:  # whatever a program gives by this name is the same config, edited
         return [_hash(f"given {experiment.name}".encode()), _hash(experiment.given.encode())]
     name, source = _name_of(experiment), Path(experiment.source)
-    place = f"shipped {name}"
+    path = f"shipped {name}"
     if name == experiment.source:
-        place = os.path.relpath(source.resolve(), folder.resolve())
-    return [_hash(place.encode()), _hash(source.read_bytes())]
+        path = os.path.relpath(source.resolve(), folder.resolve())
+    return [_hash(path.encode()), _hash(source.read_bytes())]
 
 
 def _hash(text: bytes) -> str:

@@ -42,7 +42,9 @@ def code_of(run: Run, storage: str) -> str:
     storage : str
         How the rows of its dataset are stored: dense, sparse, ...; nothing where that is not known.
     """
-    if not storage or run.settings.plugins or not (solver := solvers.load(run.solver.name)).sliceable:  # a peer
+    if (
+        not storage or run.settings.plugins or not (solver := solvers.load(run.solver.name)).sliceable
+    ):  # an external solver
         return ""
     kind = (run.solver.name, variant(run), run.solver.kernel.name, storage)
     digest = hashlib.sha256(repr((*_machine(), *kind)).encode()).hexdigest()[:16]

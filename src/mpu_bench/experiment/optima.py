@@ -1,4 +1,4 @@
-"""The cache of optima: what one experiment has found serves all others that use the same data home.
+"""The cache of optima: what one experiment has found serves all others that use the same data directory.
 
 Suboptimality and what stops by it are set against what it holds, so a file has a checksum, and an optimum certifies
 itself. One that is damaged, changed or of a version without checksums is found again, with a remark.
@@ -31,7 +31,7 @@ class OptimaCache:
     Attributes
     ----------
     home : Path
-        The folder of the data home.
+        The folder of the data directory.
     remark : function
         Is told why an optimum could not be read or kept.
     """

@@ -109,7 +109,7 @@ class Options:
 
     @property
     def home(self) -> DataHome:
-        """The data home."""
+        """The data directory."""
         from mpu_bench.data.download.cache import DataHome
 
         offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
@@ -196,7 +196,7 @@ class ReproduceOptions(Options):
 
     @property
     def home(self) -> DataHome:
-        """The data home, with the limit of what is fetched."""
+        """The data directory, with the limit of what is fetched."""
         from mpu_bench.config.schema import bytes_of
 
         return replace(super().home, limit=bytes_of(self.data_limit, "--data-limit"))

@@ -35,7 +35,7 @@ class Outlook:
     finished : set of str
         The keys of those that have a result.
     obstacles : dict
-        Why data cannot be had, by the place of the run in ``runs``.
+        Why data cannot be had, by the index of the run in ``runs``.
     expected : sequence of Expected
         What each run will take.
     stored_seconds : float
@@ -62,11 +62,11 @@ class Outlook:
         obstacles = _obstacles(planned, finished, home)
         return cls(runs=planned, finished=finished, obstacles=obstacles, expected=expected, stored_seconds=stored)
 
-    def state(self, place: int) -> str:
+    def state(self, index: int) -> str:
         """Return what there is of a run: `HAS_RESULT`, `UNAVAILABLE` or `TO_DO`."""
-        if self.runs[place].run_id in self.finished:
+        if self.runs[index].run_id in self.finished:
             return HAS_RESULT
-        return UNAVAILABLE if place in self.obstacles else TO_DO
+        return UNAVAILABLE if index in self.obstacles else TO_DO
 
     @property
     def done(self) -> int:
@@ -75,18 +75,18 @@ class Outlook:
 
     @cached_property
     def todo(self) -> list[int]:
-        """The places of the runs that can be made and have no result."""
-        return [place for place in range(len(self.runs)) if self.state(place) == TO_DO]
+        """The indices of the runs that can be made and have no result."""
+        return [index for index in range(len(self.runs)) if self.state(index) == TO_DO]
 
     @property
     def estimate(self) -> Estimate:
         """What all that is to do takes."""
-        return Estimate.of([self.expected[place] for place in self.todo])
+        return Estimate.of([self.expected[index] for index in self.todo])
 
     @property
     def missing(self) -> dict[str, RemoteFile]:
         """The files that would be fetched, by their names."""
-        described = [self.runs[place].description for place in self.todo]
+        described = [self.runs[index].description for index in self.todo]
         return {file.name: file for each in described if each is not None for file in each.missing}
 
 
@@ -103,11 +103,11 @@ def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Re
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataHome) -> dict[int, str]:
     known: dict[str, str] = {}
     found = {}
-    for place, each in enumerate(planned):
+    for index, each in enumerate(planned):
         files = each.description.missing if each.description is not None else ()
         for file in files:
             known.setdefault(file.name, obstacle(file, home))
         why = each.unavailable or next(filter(None, (known[file.name] for file in files)), "")
         if why and each.run_id not in finished:
-            found[place] = why
+            found[index] = why
     return found

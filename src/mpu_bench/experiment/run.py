@@ -2,7 +2,7 @@
 
 Equal keys mean that a result may be reused. What the code does is in the key by versions that are raised by hand when a
 result would come out otherwise, so that comments, names and moves make no result stale: `SHARED_VERSION` here, and
-``version`` of each solver. Of a solver from a file of the user's own, where nobody keeps a version, the code of that
+``version`` of each solver. Of a solver from a user file, where nobody keeps a version, the code of that
 file is in the key; of one from an installed package, the version of that.
 """
 
@@ -84,10 +84,10 @@ class Run:
     trial: ValidationSplit | None = None
 
     def __str__(self) -> str:
-        return " ".join([self.place, self.solver.name, *self.described.values()])
+        return " ".join([self.data_name, self.solver.name, *self.described.values()])
 
     @property
-    def place(self) -> str:
+    def data_name(self) -> str:
         """What its dataset is called, with its split if there are several."""
         return f"{self.dataset.label}-{self.dataset.split}" if self.dataset.split else self.dataset.label
 
@@ -128,7 +128,7 @@ class Names:
         solver = run.solver.name
         shared = self._runs[solver]
         differing = [words for name, words in run.described.items() if self._with[solver, name][words] != shared]
-        return " ".join([run.place, solver, *differing])
+        return " ".join([run.data_name, solver, *differing])
 
 
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:

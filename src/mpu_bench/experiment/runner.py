@@ -265,14 +265,14 @@ class _Session:
 
     def make(self, missing: Sequence[PlannedRun]) -> None:
         """Make runs, each as soon as what it needs is there, in the order of the plan where there is a choice."""
-        places = {each.run_id: place for place, each in enumerate(missing)}
-        sorter = order(places, self.needs)
+        indices = {each.run_id: index for index, each in enumerate(missing)}
+        sorter = order(indices, self.needs)
         sorter.prepare()
         ready: list[int] = []
         try:
             while sorter.is_active():
                 for key in sorter.get_ready():
-                    heapq.heappush(ready, places[key])
+                    heapq.heappush(ready, indices[key])
                 outcomes: list[Outcome | None] = []
                 if not ready or not self.pool.has_room:
                     outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
@@ -396,12 +396,12 @@ class ChosenRuns:
         return self.options.folder / self.experiment.name
 
     @property
-    def places(self) -> Collection[int] | None:
-        """The places of the runs in the plan; None where they are the whole plan."""
+    def indices(self) -> Collection[int] | None:
+        """The indices of the runs in the plan; None where they are the whole plan."""
         if len(self.runs) == len(self.plan):
             return None
         chosen = set(map(id, self.runs))
-        return {place for place, run in enumerate(self.plan) if id(run) in chosen}
+        return {index for index, run in enumerate(self.plan) if id(run) in chosen}
 
     def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
         """Make the runs that have no result yet; return whether every one has a result that holds.

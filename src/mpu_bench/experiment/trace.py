@@ -183,7 +183,7 @@ def train(
         watch.pace.measure(presented - before, clock.seconds - seconds)
         rule = watch.rule(counts) if status is Status.RUNNING else None
         if not solver.sliceable and status is Status.RUNNING:
-            rule = _Rule(Ending.CAP, "the peer's own cap")
+            rule = _Rule(Ending.CAP, "its own limit of iterations")
         ended = status is not Status.RUNNING or rule is not None
         if ended:
             clock.settle()

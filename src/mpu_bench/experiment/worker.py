@@ -180,9 +180,12 @@ class RunExecutor:
         is_shared = matrix_seconds is not None
         warned = dict.fromkeys(str(each.message) for each in caught)
         unsaved, can_never = _save_model(task, traced, problem)  # after its memory is measured
+        why = shared_matrix.DISTURBS if is_shared else disturbance.why(record, probe.fastest)
+        is_delayed = bool(why) and not is_shared and disturbance.only_delays(record, probe.fastest)
         record = replace(
             record,
-            disturbed=shared_matrix.DISTURBS if is_shared else disturbance.why(record, probe.fastest),
+            disturbed=why,
+            only_delayed=int(is_delayed) or None,
             unsavable=int(can_never) or None,
             reason="; ".join(filter(None, [traced.reason, *warned, cold, lacking, unsaved])),
             overhead_seconds=time.perf_counter() - began - compile_seconds - (record.train_seconds or 0.0),
@@ -321,9 +324,9 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
     said, files = f"{type(fault).__name__}: {said}{more}", _files(asked)
-    place = tracebacks.place_of(fault, files)
+    location = tracebacks.location_of(fault, files)
     traced = tracebacks.traceback_of(fault, files, said)
-    return Failed("error", f"{said} ({place})" if place else said, traceback=traced)
+    return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
 
 
 def _lacks_a_package(fault: BaseException) -> bool:
@@ -332,7 +335,7 @@ def _lacks_a_package(fault: BaseException) -> bool:
 
 
 def _files(asked: Task | Preparation) -> tuple[Path, ...]:
-    """Return the files of the user's own that a task may have run."""
+    """Return the user files that a task may have run."""
     return asked.run.settings.plugins if isinstance(asked, Task) else ()
 
 

@@ -123,13 +123,13 @@ class Classes:
         unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
         texts = list(map(self._text, labels))
         found = [exact.get(text, -1) for text in texts]
-        for place, text in enumerate(texts):
-            if found[place] == -1 and (key := label_key(text)) not in unclear:
-                found[place] = alike.get(key, -1)
+        for index, text in enumerate(texts):
+            if found[index] == -1 and (key := label_key(text)) not in unclear:
+                found[index] = alike.get(key, -1)
         if -1 in found:
-            place = found.index(-1)
+            index = found.index(-1)
             raise DataError(
-                f"row {first_row + place}: its label '{labels[place]}' is none of the model's: {self._listed()}"
+                f"row {first_row + index}: its label '{labels[index]}' is none of the model's: {self._listed()}"
             )
         return np.array(found, np.int32)
 

@@ -61,8 +61,8 @@ def _check_columns(rows: Rows, features: int) -> None:
 
 def _check_finite(values: Any) -> None:
     if not np.isfinite(values).all():
-        place = int(np.argwhere(~np.isfinite(values))[0][0])
-        where = f"row {place + 1}" if values.ndim == 2 else "a row"
+        index = int(np.argwhere(~np.isfinite(values))[0][0])
+        where = f"row {index + 1}" if values.ndim == 2 else "a row"
         raise DataError(f"{where} holds what is not a finite number")
 
 

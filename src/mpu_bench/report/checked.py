@@ -1,4 +1,4 @@
-"""The outcome of ``mpu-bench check`` in words for people, in JSON for programs, in JUnit's XML for CI services."""
+"""The outcome of ``mpu-bench check`` in words for people, in JSON for programs, and in what CI services read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from mpu_bench.report.tables import Table, markdown
 from mpu_bench.results import naming
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.texts import publishable
@@ -109,6 +110,33 @@ def junit_text(checks: Sequence[Check], strict: bool) -> str:
         suite.extend(cases)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def github_text(checks: Sequence[Check]) -> str:
+    """Return the changes as GitHub's workflow commands: an error for each that fails, a warning for each other."""
+    return "".join(
+        f"::{'error' if line.is_fault else 'warning'} title={_property(line.experiment)}::"
+        f"{_message(f'{line.what}: {line.words}')}\n"
+        for check in checks
+        for line in lines(check)
+    )
+
+
+def _message(text: str) -> str:
+    return publishable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def markdown_summary(checks: Sequence[Check]) -> str:
+    """Return in Markdown how folders stand beside the baseline, with a table of what has changed."""
+    changes = [line for check in checks for line in lines(check)]
+    rows = [(line.experiment, line.what, line.words, "yes" if line.is_fault else "no") for line in changes]
+    standing = Table(("mpu-bench check",), [(each,) for each in summaries(checks)], "l")
+    changed = Table(("experiment", "run or verdict", "change", "fails"), rows, "llll")
+    return "\n".join(markdown(table) for table in (standing, changed) if table.rows)
 
 
 def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:

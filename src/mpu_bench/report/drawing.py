@@ -113,13 +113,13 @@ def _drawn(figure: Figure) -> Drawing:
     drawing = Drawing(figsize=(width, sum(heights)), layout="constrained")
     axes = drawing.subplots(lines, columns, squeeze=False, height_ratios=heights).ravel()
     styles = figure.styles()
-    for place, (on, panel) in enumerate(zip(axes, figure.panels, strict=False)):
+    for index, (on, panel) in enumerate(zip(axes, figure.panels, strict=False)):
         if panel.names:
             ranks_drawing.draw(on, panel, styles)
         else:
-            _draw_panel(on, panel, styles, int(_LETTERS_PER_INCH * (heights[place // columns] - _AROUND)))
-            below = figure.panels[place + columns] if place + columns < len(figure.panels) else None
-            _share_labels(on, panel, figure.panels[place - 1] if place % columns else None, below)
+            _draw_panel(on, panel, styles, int(_LETTERS_PER_INCH * (heights[index // columns] - _AROUND)))
+            below = figure.panels[index + columns] if index + columns < len(figure.panels) else None
+            _share_labels(on, panel, figure.panels[index - 1] if index % columns else None, below)
     for on in axes[len(figure.panels) :]:
         on.set_visible(False)
     if figure.panels[0].names:
@@ -165,8 +165,8 @@ def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], letters: int)
     if panel.categories:
         _draw_bars(on, panel, styles)
     else:
-        for place, series in enumerate(panel.series):
-            _draw_series(on, series, style.of(styles[series.label]), place)
+        for index, series in enumerate(panel.series):
+            _draw_series(on, series, style.of(styles[series.label]), index)
         ticks.set_ticks(on.xaxis, log=panel.x_log)
     if panel.limits:
         on.set_ylim(*panel.limits)
@@ -189,7 +189,7 @@ def _share_labels(on: Axes, panel: Panel, left: Panel | None, below: Panel | Non
         on.set_ylabel("")
 
 
-def _draw_series(on: Axes, series: Series, look: style.Style, place: int) -> None:
+def _draw_series(on: Axes, series: Series, look: style.Style, index: int) -> None:
     if series.published:
         on.plot(series.x, series.y, "x", color=look.colour, markersize=5, markeredgewidth=1.2, zorder=4)
         return
@@ -197,7 +197,7 @@ def _draw_series(on: Axes, series: Series, look: style.Style, place: int) -> Non
     first = slice(series.again + 1 if series.again else None)
     on.plot(
         series.x[first], series.y[first], linestyle=_line(look) if series.line else "", marker=look.marker,
-        color=look.colour, markevery=(place * every // 4 % every, every), label=series.label,
+        color=look.colour, markevery=(index * every // 4 % every, every), label=series.label,
     )  # fmt: skip
     if series.again:
         on.plot(
@@ -224,12 +224,12 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     measured = _bars(panel)
     width = _BARS_WIDTH / len(measured)
     base = panel.levels[0].y if panel.y_log and panel.levels else 0.0
-    off = {series.label: (place - (len(measured) - 1) / 2) * width for place, series in enumerate(measured)}
+    off = {series.label: (index - (len(measured) - 1) / 2) * width for index, series in enumerate(measured)}
     for series in panel.series:
         look = style.of(styles[series.label])
         if not series.published:
-            places, heights = [x + off[series.label] for x in series.x], [y - base for y in series.y]
-            drawn = on.bar(places, heights, width, base, color=look.colour)
+            centers, heights = [x + off[series.label] for x in series.x], [y - base for y in series.y]
+            drawn = on.bar(centers, heights, width, base, color=look.colour)
             _shade(drawn, look)
             _draw_deviations(on, series, off[series.label])
     for series in panel.series:
@@ -252,8 +252,8 @@ def _shade(bars: BarContainer, look: style.Style) -> None:
 
 def _draw_deviations(on: Axes, series: Series, off: float) -> None:
     if series.low:
-        places = [x + off for x in series.x]
-        on.errorbar(places, series.y, _deviations(series), fmt="none", ecolor="#000000", elinewidth=0.6)
+        centers = [x + off for x in series.x]
+        on.errorbar(centers, series.y, _deviations(series), fmt="none", ecolor="#000000", elinewidth=0.6)
 
 
 def _draw_level(on: Axes, level: Level) -> None:
@@ -351,7 +351,7 @@ def _legend_columns(widths: Sequence[float], width: float) -> int:
     )
     for columns in range(len(widths), 1, -1):
         longest, more = divmod(len(widths), columns)
-        ends = list(accumulate(longest + (place < more) for place in range(columns)))
+        ends = list(accumulate(longest + (index < more) for index in range(columns)))
         if sum(max(widths[start:end]) for start, end in zip([0, *ends], ends, strict=False)) <= room:
             return columns
     return 1

@@ -147,9 +147,9 @@ def _again(points: Sequence[Row]) -> int:
     """Return at which point an online algorithm, which counts its errors on the way, ends its first pass; or 0."""
     if all(point.means.get("online_error") is None for point in points):
         return 0
-    ended = (place for place, point in enumerate(points) if (point.means.get("passes") or 0.0) >= 1)
-    place = next(ended, 0)
-    return place if place < len(points) - 1 else 0
+    ended = (index for index, point in enumerate(points) if (point.means.get("passes") or 0.0) >= 1)
+    index = next(ended, 0)
+    return index if index < len(points) - 1 else 0
 
 
 def _published(rows: Sequence[Row], drawn: Sequence[Series], varied: Mapping[str, set[str]]) -> list[Series]:

@@ -85,8 +85,8 @@ def _same_data(rows: Sequence[Row]) -> list[list[Row]]:
     same_data: dict[tuple[Any, Any], list[Row]] = {}
     for row in sorted((row for row in rows if row.n), key=_length):
         same_data.setdefault((row.d, row.classes), []).append(row)
-    places = {id(row): place for place, row in enumerate(rows)}
-    return sorted(same_data.values(), key=lambda group: min(places[id(row)] for row in group))
+    indices = {id(row): index for index, row in enumerate(rows)}
+    return sorted(same_data.values(), key=lambda group: min(indices[id(row)] for row in group))
 
 
 def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mapping[str, set[str]]) -> Panel | None:
@@ -122,24 +122,24 @@ def _length(row: Row) -> float:
 def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """Return the first solver, and the rows of the others with how many times as fast as it they are."""
     first = rows[0].solver if rows else ""
-    peers: dict[str, list[Row]] = {}
+    alike: dict[str, list[Row]] = {}
     for row in rows:
         if row.solver == first:
-            peers.setdefault(row.dataset, []).append(row)
+            alike.setdefault(row.dataset, []).append(row)
     return first, [
-        _with_speed_up(row, *peers[row.dataset])
+        _with_speed_up(row, *alike[row.dataset])
         for row in rows
-        if row.solver != first and len(peers.get(row.dataset, ())) == 1
-        if parts.is_comparable("train_seconds", [row, *peers[row.dataset]])
+        if row.solver != first and len(alike.get(row.dataset, ())) == 1
+        if parts.is_comparable("train_seconds", [row, *alike[row.dataset]])
     ]
 
 
-def _with_speed_up(row: Row, peer: Row) -> Row:
+def _with_speed_up(row: Row, other: Row) -> Row:
     measured, published = (
         {"speed_up": theirs / own}
-        if (theirs := of_peer.get("train_seconds")) and (own := of.get("train_seconds"))
+        if (theirs := of_other.get("train_seconds")) and (own := of.get("train_seconds"))
         else {}
-        for of_peer, of in ((peer.means, row.means), (peer.published, row.published))
+        for of_other, of in ((other.means, row.means), (other.published, row.published))
     )
     return replace(row, means={**row.means, **measured}, published=published)
 
@@ -267,8 +267,8 @@ def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
     lowest = max(0.0, 10 * ((min(numbers) - 2) // 10))
     note = f"axis from {lowest:.0f}" if lowest else ""
     constant = [
-        replace(level, category=place)
-        for place, dataset in enumerate(datasets)
+        replace(level, category=index)
+        for index, dataset in enumerate(datasets)
         for level in parts.constant_level(rows, dataset, accuracy=True)
     ]
     levels = tuple(level for level in constant if level.y >= lowest)
@@ -286,14 +286,14 @@ def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[s
 
 def _bars_of(name: str, points: Mapping[int, Row], quantity: str) -> list[Series]:
     x = tuple(sorted(points))
-    rows = [points[place] for place in x]
+    rows = [points[index] for index in x]
     series = Series(name, x, (), line=False, solver=parts.style_name(rows[0]))
     if quantity in DECLARED:
         series = parts.with_band(series, rows, quantity)
     else:
         series = replace(series, y=tuple(row.means[quantity] or 0.0 for row in rows))
-    published = [(place, points[place].published.get(quantity)) for place in x]
-    numbers = [(place, number) for place, number in published if number is not None]
+    published = [(index, points[index].published.get(quantity)) for index in x]
+    numbers = [(index, number) for index, number in published if number is not None]
     if not numbers or quantity == "train_seconds":  # another machine's seconds say nothing beside these
         return [series]
     return [series, parts.published_points(series, numbers)]

@@ -49,8 +49,8 @@ def _panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[str, 
     difference = rank_tests.critical_difference(len(solvers), outcome.datasets)
     ranked = sorted(zip(outcome.average_ranks, solvers, strict=True))
     series = tuple(
-        Series(name, (rank - difference / 2, rank, rank + difference / 2), (float(place),) * 3, solver=styles[name])
-        for place, (rank, name) in enumerate(ranked)
+        Series(name, (rank - difference / 2, rank, rank + difference / 2), (float(index),) * 3, solver=styles[name])
+        for index, (rank, name) in enumerate(ranked)
     )
     return Panel(
         f"{title}, Friedman p = {outcome.p_value:.2g}",

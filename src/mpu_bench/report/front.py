@@ -63,13 +63,13 @@ def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
     axes.set_title(f"{name}: on the test set, ± standard error")
     kinds = [_sample(kind, kind) for kind in _KINDS if any(row.kind == kind for row in outcome.known)]
     figure.legend(handles=[*kinds, *line], loc="outside upper center", ncols=3, handlelength=1.4)  # fmt: skip
-    figure.legend(handles=[_sample(row.kind, _entry(outcome, place)) for place, row in enumerate(outcome.known)],
+    figure.legend(handles=[_sample(row.kind, _entry(outcome, index)) for index, row in enumerate(outcome.known)],
                   loc="outside lower left", ncols=_COLUMNS, handlelength=1)  # fmt: skip
     figure.draw_without_rendering()  # where points are is known then
-    for places in _groups(axes, outcome):
-        last = max((outcome.known[place] for place in places), key=_size)
-        chosen = outcome.chosen is not None and outcome.chosen in [outcome.known[place] for place in places]
-        axes.annotate(_label(places), (_size(last), _value(outcome, last)), xytext=(_APART, 0), va="center",
+    for indices in _groups(axes, outcome):
+        last = max((outcome.known[index] for index in indices), key=_size)
+        chosen = outcome.chosen is not None and outcome.chosen in [outcome.known[index] for index in indices]
+        axes.annotate(_label(indices), (_size(last), _value(outcome, last)), xytext=(_APART, 0), va="center",
                       textcoords="offset points", fontweight="bold" if chosen else "normal")  # fmt: skip
 
 
@@ -78,9 +78,9 @@ def _sample(kind: str, label: str) -> Line2D:
     return Line2D([], [], linestyle="", marker=marker, color=colour, label=label)
 
 
-def _entry(outcome: Outcome, place: int) -> str:
-    row = outcome.known[place]
-    return f"{place + 1} {row.name}{' (chosen)' if row is outcome.chosen else ''}"
+def _entry(outcome: Outcome, index: int) -> str:
+    row = outcome.known[index]
+    return f"{index + 1} {row.name}{' (chosen)' if row is outcome.chosen else ''}"
 
 
 def _size(row: Row) -> float:
@@ -104,8 +104,8 @@ def _scale(axes: Axes, outcome: Outcome) -> None:
     ticks.set_ticks(axes.yaxis, log=False)
 
 
-def _label(places: list[int]) -> str:
-    return ", ".join(str(place + 1) for place in sorted(places))
+def _label(indices: list[int]) -> str:
+    return ", ".join(str(index + 1) for index in sorted(indices))
 
 
 def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
@@ -117,20 +117,25 @@ def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
     ]  # in points
     text = float(axes.xaxis.label.get_fontsize())
 
-    def box(places: list[int]) -> tuple[float, float, float, float]:
+    def box(indices: list[int]) -> tuple[float, float, float, float]:
         """Return where a label is: left, right, below, above."""
-        x, y = points[max(places, key=lambda place: points[place][0])]
-        return x + _APART, x + _APART + _LETTER * text * len(_label(places)), y - _HIGH * text / 2, y + _HIGH * text / 2
+        x, y = points[max(indices, key=lambda index: points[index][0])]
+        return (
+            x + _APART,
+            x + _APART + _LETTER * text * len(_label(indices)),
+            y - _HIGH * text / 2,
+            y + _HIGH * text / 2,
+        )
 
     def collide(one: list[int], other: list[int]) -> bool:
         (left, right, below, above), (its_left, its_right, its_below, its_above) = box(one), box(other)
         covered = any(
-            left - _MARKER <= points[place][0] <= right + _MARKER and below <= points[place][1] <= above
-            for place in other
+            left - _MARKER <= points[index][0] <= right + _MARKER and below <= points[index][1] <= above
+            for index in other
         )
         return covered or (left < its_right and its_left < right and below < its_above and its_below < above)
 
-    groups = [[place] for place in range(len(points))]
+    groups = [[index] for index in range(len(points))]
     while pair := next(((a, b) for a in groups for b in groups if a is not b and collide(a, b)), None):
         groups = [each for each in groups if each not in pair] + [pair[0] + pair[1]]
     return groups

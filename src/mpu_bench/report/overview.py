@@ -132,15 +132,15 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     whole = sorted(experiments, key=lambda each: (each.config not in published.names(), each.experiment != each.config))
     measured: dict[tuple[str, int, str], int] = {}
     first: dict[str, int] = {}
-    for place, experiment in enumerate(whole):
-        is_first = first.setdefault(experiment.config or experiment.experiment, place) == place  # folder of the config
+    for index, experiment in enumerate(whole):
+        is_first = first.setdefault(experiment.config or experiment.experiment, index) == index  # folder of the config
         for cell in (each for each in experiment.cells if not each.sentence):
             if cell.verdict == Verdict.NOT_RUN:
                 counts = True
             elif cell.kind in (CLAIM, RECOMPUTED):
                 counts = is_first
             else:
-                counts = measured.setdefault(_printed_at(cell), place) == place
+                counts = measured.setdefault(_printed_at(cell), index) == index
             if counts:
                 table = table_name(experiment, cell)
                 cells.setdefault((experiment.paper, table), []).append(cell)

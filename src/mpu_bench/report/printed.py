@@ -99,9 +99,9 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[t
     layout, rows = layouts()[name], list(enumerate(published.table(name), start=1))
     lines: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
     for number, row in rows:
-        lines.setdefault(_place(row, layout, rows), []).append((number, row))
+        lines.setdefault(_entry_names(row, layout, rows), []).append((number, row))
     across = _across(layout, rows)
-    shown = [_line(place, inside, layout, across, own, seconds) for place, inside in lines.items()]
+    shown = [_line(entry_names, inside, layout, across, own, seconds) for entry_names, inside in lines.items()]
     sides = [*layout.lines, *layout.facts, *layout.words]
     numbers = [words for solver, columns in across.items() for words in columns]
     groups = [("", len(sides)), *((solver, len(columns)) for solver, columns in across.items() if columns)]
@@ -119,7 +119,9 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[t
     )
 
 
-def _place(row: Mapping[str, str], layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> tuple[str, ...]:
+def _entry_names(
+    row: Mapping[str, str], layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]
+) -> tuple[str, ...]:
     """Return what names a row's line; a row without a part of the name stands in the first line that has the others."""
     wanted = {name: row[name] for name in layout.lines if row[name]}
     for _, other in rows:
@@ -144,7 +146,7 @@ def _across(layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> di
 
 
 def _line(
-    place: tuple[str, ...],
+    entry_names: tuple[str, ...],
     inside: Sequence[tuple[int, Mapping[str, str]]],
     layout: Layout,
     across: Mapping[str, Sequence[str]],
@@ -152,7 +154,7 @@ def _line(
     seconds: Seconds,
 ) -> list[Reported]:
     number, first = inside[0]
-    entries = [Reported(name) for name in place]
+    entries = [Reported(name) for name in entry_names]
     entries += [_entry(number, first, column, cells, seconds) for column in layout.facts]
     entries += [Reported(first[column]) for column in layout.words]
     for solver, columns in across.items():
@@ -170,12 +172,13 @@ def _spanned(lines: Sequence[Sequence[Reported]], names: int, facts: int) -> Ite
     for _, together in groupby(lines, key=lambda line: line[0]):
         group = list(together)
         once = {0, *range(names, names + facts)} if names > 1 else set()
-        once |= {place for line in group for place, entry in enumerate(line) if entry.rows == 0}
+        once |= {column for line in group for column, entry in enumerate(line) if entry.rows == 0}
         yield tuple(
-            Reported(entry, entry.measured, len(group) if place in once else 1) for place, entry in enumerate(group[0])
+            Reported(entry, entry.measured, len(group) if column in once else 1)
+            for column, entry in enumerate(group[0])
         )
         for line in group[1:]:
-            yield tuple(Reported(rows=0) if place in once else entry for place, entry in enumerate(line))
+            yield tuple(Reported(rows=0) if column in once else entry for column, entry in enumerate(line))
 
 
 def _entry(

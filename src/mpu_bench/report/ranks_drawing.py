@@ -33,10 +33,10 @@ def draw(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     on.set_ylim(-_below(panel), _ABOVE)
     _draw_axis(on, count)
     _draw_length(on, panel.critical_difference)
-    for place, series in enumerate(panel.series):
-        _draw_name(on, panel, place, style.of(styles[series.label]).colour)
-    for place, (first, last) in enumerate(panel.groups):
-        y = -_GROUP * (place + 1)
+    for index, series in enumerate(panel.series):
+        _draw_name(on, panel, index, style.of(styles[series.label]).colour)
+    for index, (first, last) in enumerate(panel.groups):
+        y = -_GROUP * (index + 1)
         left, right = panel.series[first].x[1], panel.series[last].x[1]
         on.plot([left, right], [y, y], color="#000000", linewidth=2.4, solid_capstyle="round", gid="group")
 
@@ -62,15 +62,15 @@ def _draw_length(on: Axes, difference: float) -> None:
     on.text(1 + difference, y, f"  critical difference {difference:.2f}", ha="left", va="center")
 
 
-def _draw_name(on: Axes, panel: Panel, place: int, colour: str) -> None:
+def _draw_name(on: Axes, panel: Panel, index: int, colour: str) -> None:
     """Draw a line from a solver's rank to its name: at the left for the better half, at the right for the others."""
-    count, rank = len(panel.names), panel.series[place].x[1]
-    is_left = place < math.ceil(count / 2)
-    below = place if is_left else count - 1 - place
+    count, rank = len(panel.names), panel.series[index].x[1]
+    is_left = index < math.ceil(count / 2)
+    below = index if is_left else count - 1 - index
     y = -_GROUP * (len(panel.groups) + 1) - below - 0.5
     low, high = on.get_xlim()
     side = low if is_left else high
     pad = _PAD * (high - low) * (-1 if is_left else 1)
     on.plot([rank, rank, side], [0, y, y], color=colour, linewidth=0.9)
-    words = f"{panel.names[place]} {rank:.2f}" if is_left else f"{rank:.2f} {panel.names[place]}"
+    words = f"{panel.names[index]} {rank:.2f}" if is_left else f"{rank:.2f} {panel.names[index]}"
     on.text(side + pad, y, words, ha="right" if is_left else "left", va="center", color=colour)

@@ -21,7 +21,7 @@ DASHES = ((), (3.75, 1.875), (3.75, 1.875, 0.625, 1.875), (6.25, 1.25, 1.875, 1.
 MARKERS = "os^vDPX*"
 GREY = "#6b6b6b"  #: of what is no solver, such as the error of the best constant
 
-#: solver, with its choice of words where each is drawn as a solver of its own -> places of its colour and marker.
+#: solver, with its choice of words where each is drawn as a solver of its own -> indices of its colour and marker.
 #: Those that meet in a figure of a paper differ in both.
 _PLACES = {
     "mpu": (0, 0), "dcd": (1, 1), "svmperf": (2, 2), "pegasos": (3, 3), "liblinear": (5, 4),
@@ -99,7 +99,7 @@ def _free(name: str, taken: Sequence[int]) -> int:
 
 
 def _number(colour: int, marker: int) -> int:
-    """Return the number of which these are the places of the colour and of the marker."""
+    """Return the number of which these are the indices of the colour and of the marker."""
     return next(
         number for number in range(_COUNT)
         if (number - colour) % len(COLOURS) == 0 and (number - marker) % len(MARKERS) == 0

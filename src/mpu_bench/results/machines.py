@@ -103,11 +103,11 @@ def _made_on(quantity: str, side: Sequence[Record]) -> dict[tuple[str, int | Non
     return machines
 
 
-def why_not_comparable(quantity: str, peer: str, *sides: Sequence[Record]) -> str:
-    """Return why the quantity of the first side is not set against the others', those of ``peer``; nothing if it is."""
+def why_not_comparable(quantity: str, other: str, *sides: Sequence[Record]) -> str:
+    """Return why the quantity of the first side is not set against those of ``other``; nothing if it is."""
     if comparable(quantity, *sides):
         return ""
-    return f"its seconds were made on another machine than those of {peer}"
+    return f"its seconds were made on another machine than those of {other}"
 
 
 def versions_remark(quantity: str, *sides: Sequence[Record]) -> str:

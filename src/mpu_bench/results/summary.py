@@ -31,10 +31,10 @@ def summarize(records: Sequence[Record], published: Sequence[str]) -> list[Summa
         if record.trial:
             continue
         key = tuple(map(record.value, GROUP))
-        place = (key, record.split, record.seed)
+        cell_key = (key, record.split, record.seed)
         # earlier runs of one seed differ in what no column says, such as the rule that ended them: no mean is of both
-        groups.setdefault((*key, of_a_seed[place] if record.earlier else 0), []).append(record)
-        of_a_seed[place] += 1
+        groups.setdefault((*key, of_a_seed[cell_key] if record.earlier else 0), []).append(record)
+        of_a_seed[cell_key] += 1
     return [_summary(dict(zip(GROUP, key[:-1], strict=True)), runs, published) for key, runs in groups.items()]
 
 
@@ -67,10 +67,13 @@ def disturbed_remark(records: Sequence[Record]) -> str:
     disturbed = [run for run in finished if run.disturbed]
     if not disturbed:
         return ""
-    first = disturbed[0]
+    first, delayed = disturbed[0], sum(run.comparable_seconds is not None for run in disturbed)
+    judged = (
+        f"only the processor seconds of {delayed} of them are judged" if delayed else "their seconds are not judged"
+    )
     return (
         f"{naming.DISTURBED} disturbed: {len(disturbed)} of {len(finished)} runs ({first.dataset} {first.solver} "
-        f"seed={first.seed}: {first.disturbed}); their seconds are not judged"
+        f"seed={first.seed}: {first.disturbed}); {judged}"
     )
 
 

@@ -69,7 +69,7 @@ class Candidate:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is of this project, and not a peer."""
+        """Whether it is of this project, and not external."""
         return self.kind != "scikit-learn"
 
     def settings(self) -> list[dict[str, Any]]:

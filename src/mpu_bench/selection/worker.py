@@ -110,7 +110,7 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
     """Let what a fit needs be compiled, or loaded, on a few rows, if it is not."""
     if fit.candidate.classifier in warm:
         return
-    if fit.candidate.is_own:  # peers have nothing to compile, and no end that could be set
+    if fit.candidate.is_own:  # external solvers have nothing to compile, and no end that could be set
         made = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
         few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
         made.fit(*few).predict(few[0])
@@ -124,9 +124,9 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     if not splits or data.is_cross_validated:
         parts.append(data.training(fit.rows))
     made, seconds, is_cut = None, 0.0, False
-    for place, (X, y) in enumerate(parts):
+    for index, (X, y) in enumerate(parts):
         left = fit.seconds * _SHARE_OF_TRAINING - (time.perf_counter() - began)
-        most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - place)
+        most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - index)
         made = fit.candidate.made(fit.setting, data.seed, most)
         before = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
@@ -134,8 +134,8 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
             made.fit(X, y)
         seconds = time.perf_counter() - before
         is_cut |= seconds >= most and any(issubclass(each.category, ConvergenceWarning) for each in caught)
-        if place < len(splits):
-            validation, labels = data.part(splits[place][1])
+        if index < len(splits):
+            validation, labels = data.part(splits[index][1])
             scores = _scores(made, validation, len(data.problem.classes))
             held.append((labels, labels_of(scores), scores))
     error, chance = _validated(data, held)

@@ -1,7 +1,7 @@
 """The solvers, one file per algorithm; a new one is one file and one line below.
 
 Names are known without importing anything heavy; a solver's module is imported when it is asked for. Those of installed
-packages (entry points ``mpu_bench.solvers``) and of plugins, files of the user's own, join them: see `plugins`.
+packages (entry points ``mpu_bench.solvers``) and of plugins, user files, join them: see `plugins`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ SOLVERS = {
     "cvm": "mpu_bench.solvers.meb.cvm:CVM",
     "fw": "mpu_bench.solvers.meb.fw:FW",
     "mfw": "mpu_bench.solvers.meb.mfw:MFW",
-    "liblinear": "mpu_bench.solvers.peers.liblinear:Liblinear",
-    "snapml-svm": "mpu_bench.solvers.peers.snapml:Snapml",
-    "sgd": "mpu_bench.solvers.peers.sgd:SGD",
-    "libsvm": "mpu_bench.solvers.peers.libsvm:Libsvm",
-    "onedal-svc": "mpu_bench.solvers.peers.onedal:OnedalSVC",
-    "nystroem": "mpu_bench.solvers.peers.nystroem:Nystroem",
+    "liblinear": "mpu_bench.solvers.external.liblinear:Liblinear",
+    "snapml-svm": "mpu_bench.solvers.external.snapml:Snapml",
+    "sgd": "mpu_bench.solvers.external.sgd:SGD",
+    "libsvm": "mpu_bench.solvers.external.libsvm:Libsvm",
+    "onedal-svc": "mpu_bench.solvers.external.onedal:OnedalSVC",
+    "nystroem": "mpu_bench.solvers.external.nystroem:Nystroem",
 }
 #: solver -> the module and the package that it trains with, of those that the extra ``peers`` brings
 _OPTIONAL = {"onedal-svc": ("sklearnex", "scikit-learn-intelex"), "snapml-svm": ("snapml", "snapml")}

@@ -204,7 +204,7 @@ class Multiclass(Solver):
                 return status
             if status is Status.DONE or not self.sliceable:
                 self._end(state, machine, status)
-        # a peer that came to its own cap is not done
+        # an external solver that came to its own limit is not done
         return state.status
 
     def _end(self, state: State, machine: Machine, status: Status) -> None:

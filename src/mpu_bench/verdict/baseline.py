@@ -48,24 +48,24 @@ def accept(folder: Path, baseline: Path) -> Path:
         If the folder holds no results, or none that is finished, or the baseline cannot be written.
     """
     with open_results(folder) as results:
-        place = baseline / results.name
+        target = baseline / results.name
         if not results.finished():
             raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
-        with told_if_unwritable(place):
-            place.mkdir(parents=True, exist_ok=True)
-            if folder.resolve() != place.resolve():
-                _keep(results, place)
-            with open_results(place) as kept:
+        with told_if_unwritable(target):
+            target.mkdir(parents=True, exist_ok=True)
+            if folder.resolve() != target.resolve():
+                _keep(results, target)
+            with open_results(target) as kept:
                 cells = comparison.of_results(kept)
-            write_text(place / VERDICTS, csv_text([cell.written() for cell in cells], COLUMNS))
-    return place
+            write_text(target / VERDICTS, csv_text([cell.written() for cell in cells], COLUMNS))
+    return target
 
 
-def _keep(results: ResultsFolder, place: Path) -> None:
+def _keep(results: ResultsFolder, target: Path) -> None:
     records, curves, machines = results.records(), results.mean_curves(), results.environments()
     pairs = dict(results.fact("pairs") or {})
-    if is_file(place / RUNS):
-        with open_results(place) as kept:
+    if is_file(target / RUNS):
+        with open_results(target) as kept:
             records = _completed(records, kept.finished())
             known_pairs = kept.fact("pairs") or {}
             pairs = {label: sizes or known_pairs.get(label, []) for label, sizes in pairs.items()}
@@ -80,11 +80,11 @@ def _keep(results: ResultsFolder, place: Path) -> None:
     about = facts if results.is_kept else facts | _about(records)
     rows = [record.row(RECORD_COLUMNS) for record in records]
     texts = {RUNS: csv_text(rows, RECORD_COLUMNS), MACHINES: _json({"machines": machines}), ABOUT: _json(about)}
-    write_all(place, texts)
+    write_all(target, texts)
     if curves:
-        write_compressed(place / CURVES, csv_text(mean_curve_rows(curves)))
+        write_compressed(target / CURVES, csv_text(mean_curve_rows(curves)))
     else:
-        (place / CURVES).unlink(missing_ok=True)
+        (target / CURVES).unlink(missing_ok=True)
 
 
 def _completed(records: Sequence[Record], kept: Sequence[Record]) -> list[Record]:
@@ -273,15 +273,15 @@ def check(folder: Path, baseline: Path | None) -> Check:
         paper, config = results.fact("paper") or "", comparison.experiment_of(results)
         found = Check(folder, name, judged, paper, config, evidence, comparison.judging_of(results).explained)
         now = Results.of(results)
-    place = baseline / name if baseline is not None else None
-    if place is None or not is_file(place / RUNS):
+    target = baseline / name if baseline is not None else None
+    if target is None or not is_file(target / RUNS):
         return found
-    found = replace(found, kept=place, exact=True)
+    found = replace(found, kept=target, exact=True)
     if found.is_kept:
-        return replace(found, changes=changed(judged, cells(place), [], exact=True))
-    kept = regression.read(place)
+        return replace(found, changes=changed(judged, cells(target), [], exact=True))
+    kept = regression.read(target)
     exact, runs = regression.same_machine(now, kept), regression.differences(now, kept)
-    changes, slower = changed(judged, cells(place), runs, exact), regression.slower(now, kept)
+    changes, slower = changed(judged, cells(target), runs, exact), regression.slower(now, kept)
     return replace(found, exact=exact, runs=runs, changes=changes, slower=slower)
 
 

@@ -83,11 +83,13 @@ def _is_of_seconds(statement: Statement) -> bool:
 def _versions(statement: Statement, evidence: Evidence) -> str:
     """Return that the seconds of a claim are of several versions of mpu-bench, if they are."""
     if isinstance(statement, SignificantStatement):
-        places = [(Where(solver=name), {"dataset": each}) for name in statement.solvers for each in statement.datasets]
+        compared = [
+            (Where(solver=name), {"dataset": each}) for name in statement.solvers for each in statement.datasets
+        ]
     else:
         wheres = [statement.of, *getattr(statement, "than", ())]
-        places = [(where, point) for where in wheres for point in statement.points()]
-    return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in places))
+        compared = [(where, point) for where in wheres for point in statement.points()]
+    return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in compared))
 
 
 def _lacks_seconds(evidence: Evidence) -> bool:

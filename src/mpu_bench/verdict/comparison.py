@@ -260,17 +260,17 @@ def _constant(row: Summary, is_accuracy: bool) -> float | None:
 
 def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table) -> Cell:
     """Judge seconds as their ratio to another solver's, as an interval that the printed digits leave."""
-    peer = about.ratio_to or ""
-    named = [each for each in published.table(cell.table) if _is_peer(each, printed, peer)]
+    other = about.ratio_to or ""
+    named = [each for each in published.table(cell.table) if _is_reference(each, printed, other)]
     if len(named) != 1:
-        return replace(cell, remark=f"{peer} is not printed beside it")
+        return replace(cell, remark=f"{other} is not printed beside it")
     others = [each for each in rows if _answers_peer(each, named[0], row)]
     if not others or not others[0].count:
-        return replace(cell, remark=f"{peer} was not run")
+        return replace(cell, remark=f"{other} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(
         cell,
-        over=peer,
+        over=other,
         published=float(printed[cell.column]) / float(named[0][cell.column]),
         published_std=None,
         measured_std=None,
@@ -305,10 +305,10 @@ def _why_not_judged(*rows: Summary) -> str:
     return "nothing was recorded of what disturbed these runs"
 
 
-def _is_peer(row: Mapping[str, str], beside: Mapping[str, str], peer: str) -> bool:
+def _is_reference(row: Mapping[str, str], beside: Mapping[str, str], other: str) -> bool:
     same = all(row.get(name, "") == beside.get(name, "") for name in ("dataset", "budget"))
     alone = row.get("dataset") == beside.get("dataset") and not beside.get("budget")
-    return row.get("solver") == peer and (same or alone)
+    return row.get("solver") == other and (same or alone)
 
 
 def _answers_peer(other: Summary, named: Mapping[str, str], row: Summary) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.config.rules import CriticalStatement, CurveStatement, Extent, Place, Where
+from mpu_bench.config.rules import CriticalStatement, CurveStatement, Extent, Position, Where
 from mpu_bench.results.curves import along
 from mpu_bench.results.machines import runs_of, why_not_comparable
 from mpu_bench.results.means import Summary
@@ -32,8 +32,8 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     """Compare step curves: each keeps its last value until the next checkpoint."""
     found = []
     for point, where in itertools.product(list(statement.points()), statement.than):
-        peer = words_of(where)
-        name = name_of(point, peer)
+        other = words_of(where)
+        name = name_of(point, other)
         rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
         of, than = (_curve(statement, each) for each in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
@@ -41,13 +41,13 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
             found.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
-        reasons = (why_not_comparable(each, peer, *runs) for each in (statement.quantity, statement.against))
+        reasons = (why_not_comparable(each, other, *runs) for each in (statement.quantity, statement.against))
         if reason := next(filter(None, reasons), ""):
             found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
-        first = max(of.x[0], than.x[0], _place(statement.start, n, end, after) or 0.0)
-        last = min(end, than.x[-1], _place(statement.up_to, n, end, after) or math.inf)
+        first = max(of.x[0], than.x[0], _position(statement.start, n, end, after) or 0.0)
+        last = min(end, than.x[-1], _position(statement.up_to, n, end, after) or math.inf)
         if first >= last:
             found.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
             continue
@@ -55,18 +55,18 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     return found
 
 
-def _place(place: Place | None, n: int, end: float, after: Callable[[float], float]) -> float | None:
-    return place.of(n, end, after) if isinstance(place, Extent) else place
+def _position(position: Position | None, n: int, end: float, after: Callable[[float], float]) -> float | None:
+    return position.of(n, end, after) if isinstance(position, Extent) else position
 
 
 def _after(rows: Sequence[Summary], against: str, passes: float) -> float:
-    """Return the place of the last checkpoint within so many passes."""
+    """Return the position of the last checkpoint within so many passes."""
     within = [row for row in rows if (row.means.get("passes") or math.inf) <= passes * (1 + 1e-12)]
     return max((along(row, against) or 0.0 for row in within), default=0.0)
 
 
 class Curve(NamedTuple):
-    """A mean curve: places on an axis, means, standard errors (NaN where one run says nothing), of how many runs."""
+    """A mean curve: positions on an axis, means, standard errors (NaN where one run says nothing), of how many runs."""
 
     x: Array
     y: Array
@@ -74,7 +74,7 @@ class Curve(NamedTuple):
     runs: int
 
     def at(self, grid: Array) -> NDArray[np.intp]:
-        """Return which checkpoint holds at each place: the last before it."""
+        """Return which checkpoint holds at each position: the last before it."""
         return np.clip(np.searchsorted(self.x, grid * (1 + 1e-12), side="right") - 1, 0, len(self.x) - 1)
 
 
@@ -88,12 +88,12 @@ def _curve_rows(
 def _curve(statement: CurveStatement | CriticalStatement, rows: Sequence[Summary]) -> Curve | None:
     quantity, against = statement.quantity, statement.against
     certain = is_certain(quantity, rows)
-    places = {}
+    positions = {}
     for row in sorted(rows, key=lambda row: row.presented or 0):
-        place = along(row, against) or 0.0
+        position = along(row, against) or 0.0
         error = error_of_curve(row, quantity, certain)
-        places[place] = row.means[quantity], math.nan if error is None else error
-    kept = sorted((place, *values) for place, values in places.items() if place > 0)
+        positions[position] = row.means[quantity], math.nan if error is None else error
+    kept = sorted((position, *values) for position, values in positions.items() if position > 0)
     if not kept:
         return None
     x, y, errors = np.array(kept, float).T
@@ -104,12 +104,12 @@ def _along_the_axis(
     statement: CurveStatement, of: Curve, than: Curve, grid: Array
 ) -> tuple[Verdict | None, str, float | None]:
     """Return what two curves say over a part of the axis, in words, and the p of what goes against the statement."""
-    places = np.stack([of.at(grid), than.at(grid)])
-    below = than.y[places[1]] - of.y[places[0]]
-    errors = np.hypot(of.errors[places[0]], than.errors[places[1]])
+    positions = np.stack([of.at(grid), than.at(grid)])
+    below = than.y[positions[1]] - of.y[positions[0]]
+    errors = np.hypot(of.errors[positions[0]], than.errors[positions[1]])
     is_near = statement.kind == "near"
     allowed = alike if is_near else tolerance_of
-    floor = np.array([allowed(statement.quantity, float(y)) for y in than.y])[places[1]]
+    floor = np.array([allowed(statement.quantity, float(y)) for y in than.y])[positions[1]]
     wrong = np.abs(below) if is_near else -below if statement.kind == "below" else below
     excess = wrong - floor if is_near else wrong  # what noise would have to explain
     as_stated = float(np.mean(excess <= 0))
@@ -119,7 +119,7 @@ def _along_the_axis(
         f"{100 * as_stated:.1f}% of the axis as stated, {100 * float(np.mean(against)):.1f}% against it beyond noise"
     )
     if against.any():
-        p_value = _p_over_axis(excess[against], errors[against], of, than, places)
+        p_value = _p_over_axis(excess[against], errors[against], of, than, positions)
         if p_value < rank_tests.LEVEL:
             return Verdict.CONTRADICTED, words, p_value
         return None, f"{words}, which over the whole axis may be chance: p = {p_value:.2g}", p_value
@@ -128,14 +128,14 @@ def _along_the_axis(
     return (Verdict.SUPPORTED if as_stated > 0.5 else None), words, None
 
 
-def _p_over_axis(excess: Array, errors: Array, of: Curve, than: Curve, places: NDArray[np.intp]) -> float:
-    """Return the p of the worst place, one-sided by t, times the number of places that differ in a checkpoint."""
+def _p_over_axis(excess: Array, errors: Array, of: Curve, than: Curve, positions: NDArray[np.intp]) -> float:
+    """Return the p of the worst position, one-sided by t, times the number of positions that differ in a checkpoint."""
     from scipy.special import stdtr
 
     if not errors.all():
         return 0.0  # nothing in it is random
     freedom = max(1, min(curve.runs for curve in (of, than) if curve.errors.any()) - 1)
-    return float(min(1.0, np.unique(places, axis=1).shape[1] * stdtr(freedom, -(excess / errors).max())))
+    return float(min(1.0, np.unique(positions, axis=1).shape[1] * stdtr(freedom, -(excess / errors).max())))
 
 
 @points_of.register
@@ -148,11 +148,10 @@ def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
             continue
         x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
         far = np.flatnonzero(ratio >= statement.before)
-        place = x[far[-1]] if len(far) else 0.0
-        earlier, later = ratio[x <= place], ratio[x >= 2 * place]
+        position = x[far[-1]] if len(far) else 0.0
+        earlier, later = ratio[x <= position], ratio[x >= 2 * position]
         holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
-        words = (
-            f"{statement.before:g} times its last up to {100 * place:.2g}% of its run, later {later.max():.3g} at most"
-        )
+        share = f"{100 * position:.2g}% of its run"
+        words = f"{statement.before:g} times its last up to {share}, later {later.max():.3g} at most"
         found.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
     return found

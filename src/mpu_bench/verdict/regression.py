@@ -5,8 +5,9 @@ errors and objectives must be equal. Elsewhere sums may be rounded otherwise. Mo
 that compares sums which are nearly equal says by how much its counts may then differ (`Solver.rounding`).
 
 Seconds differ from machine to machine and from hour to hour; what can be held to earlier ones is a solver's ratio to
-its peer, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE` seconds or
-more in both folders, undisturbed, both on one machine of each, a ratio that is `_SLOWER` times the earlier one is told.
+its reference, the first solver of the same dataset and seed that both folders have. Where both took `_MEASURABLE`
+seconds or more in both folders, undisturbed, both on one machine of each, a ratio that is
+`_SLOWER` times the earlier one is reported.
 """
 
 from __future__ import annotations
@@ -190,19 +191,19 @@ def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[
 
 
 def slower(left: Results, right: Results) -> list[tuple[str, str]]:
-    """Return which runs have become slower, as a ratio to the peer, than in the second folder, and by how much."""
-    peers: dict[tuple[Any, ...], tuple[Record, Record]] = {}
+    """Return which runs have become slower, as a ratio to the reference, than in the second folder, and by how much."""
+    references: dict[tuple[Any, ...], tuple[Record, Record]] = {}
     names, lines = _names(left), []
     for now, before in _pairs(left, right):
-        peer = peers.setdefault((now.dataset, now.split, now.seed, now.trial), (now, before))
-        seconds = [_seconds(record) for record in (now, before, *peer)]
-        if now is peer[0] or min(seconds) < _MEASURABLE:
+        reference = references.setdefault((now.dataset, now.split, now.seed, now.trial), (now, before))
+        seconds = [_seconds(record) for record in (now, before, *reference)]
+        if now is reference[0] or min(seconds) < _MEASURABLE:
             continue
-        if not _on_one_machine(now, peer[0]) or not _on_one_machine(before, peer[1]):
+        if not _on_one_machine(now, reference[0]) or not _on_one_machine(before, reference[1]):
             continue
         ratio, earlier = seconds[0] / seconds[2], seconds[1] / seconds[3]
         if ratio > _SLOWER * earlier:
-            words = f"seconds / {peer[0].solver}'s: now {ratio:.3g}, baseline {earlier:.3g}"
+            words = f"seconds / {reference[0].solver}'s: now {ratio:.3g}, baseline {earlier:.3g}"
             lines.append((names[id(now)], words))
     return lines
 

@@ -40,7 +40,7 @@ class Sample(NamedTuple):
         return fmean(self.values.values())
 
 
-def why_not_judged(quantity: str, peer: str, of: Sample, than: Sample) -> str:
+def why_not_judged(quantity: str, other: str, of: Sample, than: Sample) -> str:
     """Return why two samples are not set against each other though both have values; nothing if they are."""
     if not of.values or not than.values:
         return ""
@@ -49,7 +49,7 @@ def why_not_judged(quantity: str, peer: str, of: Sample, than: Sample) -> str:
     if _is_paired(of, than) and is_single(of.values) == is_single(than.values):
         common = of.values.keys() & than.values.keys()
         sides = [_at(side, common) for side in sides] if common else sides
-    return of.reason or than.reason or why_not_comparable(quantity, peer, *sides)
+    return of.reason or than.reason or why_not_comparable(quantity, other, *sides)
 
 
 def _is_paired(of: Sample, than: Sample) -> bool:
@@ -154,10 +154,10 @@ def _over(
     of = by_pair(rows, quantity)
     if over is None:
         return of, ""
-    peers = selected(evidence.runs, over, point)
-    others = by_pair(peers, quantity)
+    rest = selected(evidence.runs, over, point)
+    others = by_pair(rest, quantity)
     ratios = {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
-    return ratios, why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(peers, ratios))
+    return ratios, why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(rest, ratios))
 
 
 class Entry(NamedTuple):

@@ -81,14 +81,14 @@ def _number(value: float, quantity: str) -> str:
     return declared.text(value) if declared is not None else f"{value:.4g}"
 
 
-def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, peer: str) -> str:
+def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, other: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
     means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
     rows = f" on {of.test_rows} test rows" if of.test_rows else ""
-    return f"{means[0]} to " + (f"{means[1]} of {peer}" if " " in peer else f"{peer}'s {means[1]}") + rows
+    return f"{means[0]} to " + (f"{means[1]} of {other}" if " " in other else f"{other}'s {means[1]}") + rows
 
 
-def _peers(than: Sequence[Where]) -> list[tuple[Where, str]]:
+def _others(than: Sequence[Where]) -> list[tuple[Where, str]]:
     """Return those that are compared with, each with what tells it apart."""
     return [(where, words_of(where)) for where in than]
 
@@ -98,14 +98,14 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "lower" else -1.0
     found = []
     factors = (statement.by_factor, 1.0) if sign > 0 else (1.0, statement.by_factor)
-    for name, peer, *both in _samples(statement, evidence):
+    for name, other, *both in _samples(statement, evidence):
         of, than = map(scaled, both, factors)
-        if reason := why_not_judged(statement.quantity, peer, of, than):
+        if reason := why_not_judged(statement.quantity, other, of, than):
             found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
-        words = _both(both[0], both[1], statement, peer) if apart else ""
+        words = _both(both[0], both[1], statement, other) if apart else ""
         floor = _floor(statement, than.mean) if apart else 0.0
         beyond_noise = statement.most or of.test_rows > 0
         found.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
@@ -123,17 +123,17 @@ def _floor(statement: OrderStatement | TrendStatement, value: float) -> float:
 def _samples(
     statement: OrderStatement | AlikeStatement, evidence: Evidence
 ) -> Iterator[tuple[str, str, Sample, Sample]]:
-    """Yield for each point and peer what they are called, and both samples."""
-    for point, (where, peer) in itertools.product(list(statement.points()), _peers(statement.than)):
+    """Yield for each point and other what they are called, and both samples."""
+    for point, (where, other) in itertools.product(list(statement.points()), _others(statement.than)):
         of, than = (sample_of(statement, each, evidence, point) for each in (statement.of, where))
-        yield name_of(point, peer if len(statement.than) > 1 else ""), peer, of, than
+        yield name_of(point, other if len(statement.than) > 1 else ""), other, of, than
 
 
 @points_of.register
 def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
     found = []
-    for name, peer, of, than in _samples(statement, evidence):
-        if reason := why_not_judged(statement.quantity, peer, of, than):
+    for name, other, of, than in _samples(statement, evidence):
+        if reason := why_not_judged(statement.quantity, other, of, than):
             found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         if statement.within_factor is not None:
@@ -141,7 +141,7 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
         else:
             apart = apart_of(of, than)
             allowed = statement.within or (alike(statement.quantity, than.mean) if than.values else 0.0)
-        words = _both(of, than, statement, peer) if apart else ""
+        words = _both(of, than, statement, other) if apart else ""
         found.append(Point(name, _near(apart, allowed), words))
     return found
 
@@ -245,12 +245,12 @@ def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequen
         return ""
     measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).values]
     sides = [entry.runs for entry in measured]
-    peer = name_of(measured[0].point) if measured else ""
-    reasons = [entry.reason for entry in measured] + [why_not_comparable(statement.quantity, peer, *sides)]
+    other = name_of(measured[0].point) if measured else ""
+    reasons = [entry.reason for entry in measured] + [why_not_comparable(statement.quantity, other, *sides)]
     return next(filter(None, reasons), "")
 
 
-#: what of a point tells the places on an axis apart
+#: what of a point tells the positions on an axis apart
 _PLACES = {"n": ("dataset",), "budget_vectors": ("budget",)}
 
 
@@ -259,10 +259,10 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
         return [_curve_part(statement, evidence, point) for point in points]
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
-        place = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
+        position = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
         values = entry_at(statement, evidence, point).values
-        for key, value in values.items() if len(place) == 1 else ():
-            of_seed.setdefault(key, {})[place.copy().pop()] = value
+        for key, value in values.items() if len(position) == 1 else ():
+            of_seed.setdefault(key, {})[position.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)
     return [(list(each), list(each.values())) for each in of_seed.values() if len(each) == most]
 
@@ -332,12 +332,12 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
 
 def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequence[Sequence[Record]]]) -> dict[str, str]:
     """Return for datasets why their values are not ranked: Wilcoxon ranks differences over all, Friedman in each."""
-    peer = statement.solvers[-1]
+    other = statement.solvers[-1]
     if statement.test == "wilcoxon":
         every = [runs for of_dataset in sides.values() for runs in of_dataset]
-        reason = why_not_comparable(statement.quantity, peer, *every)
+        reason = why_not_comparable(statement.quantity, other, *every)
         return dict.fromkeys(sides, reason) if reason else {}
-    reasons = {dataset: why_not_comparable(statement.quantity, peer, *runs) for dataset, runs in sides.items()}
+    reasons = {dataset: why_not_comparable(statement.quantity, other, *runs) for dataset, runs in sides.items()}
     return {dataset: reason for dataset, reason in reasons.items() if reason}
 
 

@@ -202,7 +202,7 @@ def test_a_table_of_ones_own(own):
         (OF_TABLE + "scale: standard-overall\n", ", line 7: scale: must be none, standard or unit-interval"),
         (
             OF_TABLE.replace("{path:", "{by_hand: x, path:"),
-            "path: a file of the user's own has no 'urls', no 'by_hand'",
+            "path: a user file has no 'urls', no 'by_hand'",
         ),
     ],
 )

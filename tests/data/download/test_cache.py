@@ -1,4 +1,4 @@
-"""Where the data home is, and how its mirrors are named."""
+"""Where the data directory is, and how its mirrors are named."""
 
 from __future__ import annotations
 

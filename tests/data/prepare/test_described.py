@@ -13,10 +13,10 @@ from tests.datasets_of_user import TABLE, World
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.own.formats import Form
-from mpu_bench.data.own.tables import open_table
 from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.load import load_problem, prepared_folder, preprocessing_of
+from mpu_bench.data.user_files.formats import Form
+from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.preprocessing import Table, Vectors
 
 

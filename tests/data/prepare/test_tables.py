@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.own.adding import Wishes, look
-from mpu_bench.data.own.tables import open_table
 from mpu_bench.data.prepare.load import describe, load_problem, preprocessing_of
 from mpu_bench.data.prepare.tables import Fitted
 from mpu_bench.data.prepare.transforms import Splitter
+from mpu_bench.data.user_files.adding import Wishes, look
+from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
 

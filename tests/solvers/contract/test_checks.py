@@ -340,7 +340,7 @@ def test_a_slow_one_without_an_end_is_not_waited_for(monkeypatch):
 
 def test_one_that_says_it_ends_and_does_not_is_told_how_long_it_had(monkeypatch):
     monkeypatch.setattr(checks, "SECONDS_OF_ENDING", 0.2)
-    words = r"ends = True, and after [\d,]+ examples presented in \d seconds it is RUNNING, not DONE"
+    words = r"ends = True, and after [\d,]+ examples seen in \d seconds it is RUNNING, not DONE"
     broken(SlowAndSaysItEnds, checks.nothing_changes_once_done, words)
 
 

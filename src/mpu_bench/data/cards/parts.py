@@ -39,7 +39,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 class File(Strict):
     """One raw file: where it is, and what it must hash to.
 
-    ``path`` is a file of the user's own, relative to the card, that is read where it is and may change.
+    ``path`` is a user file, relative to the card, that is read where it is and may change.
     ``edited`` says that the hashes are those of a copy that was changed on its way: another copy may be right too,
     so they are not enforced.
     """
@@ -56,7 +56,7 @@ class File(Strict):
     @model_validator(mode="after")
     def _is_in_one_place(self) -> Self:
         if self.path is not None and (self.urls or self.by_hand or self.sha256 or self.content_sha256):
-            raise MisfitError("path", "a file of the user's own has no 'urls', no 'by_hand' and no hashes")
+            raise MisfitError("path", "a user file has no 'urls', no 'by_hand' and no hashes")
         return self
 
 

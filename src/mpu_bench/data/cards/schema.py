@@ -48,7 +48,7 @@ from mpu_bench.document import Label, MisfitError, Strict
 from mpu_bench.yaml_text import shown
 
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
-_VERSION_OF_OWN = 3  #: the same, of files of the user's own
+_VERSION_OF_OWN = 3  #: the same, of user files
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
 MOST_CLASSES = 1000
 MOST_NAME_BYTES = 100
@@ -282,7 +282,7 @@ class _FileCard(_Splittable):
 
     @property
     def is_of_own_files(self) -> bool:
-        """Whether it is of files of the user's own, which no other machine has."""
+        """Whether it is of user files, which no other machine has."""
         return any(file.path is not None for file in self.files.values())
 
     def preparation(self) -> dict[str, Any]:
@@ -467,7 +467,7 @@ AnyCard = Annotated[
 
 
 def can_name_a_file(name: str) -> bool:
-    """Return whether a file or folder in the data home may be called so."""
+    """Return whether a file or folder in the data directory may be called so."""
     return re.fullmatch(r"\w[\w.+-]*", name) is not None and len(name.encode()) <= MOST_NAME_BYTES
 
 

@@ -1,4 +1,4 @@
-"""The data home: the folder that datasets are kept in, and the mirrors that files are looked for in first."""
+"""The data directory: the folder that datasets are kept in, and the mirrors that files are looked for in first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DataHome:
     Attributes
     ----------
     folder : Path
-        The data home. Source files are in its ``files`` folder.
+        The data directory. Source files are in its ``files`` folder.
     mirrors : tuple of str
         Web addresses or local folders, tried before a file's own addresses as ``<mirror>/<name>``.
     offline : bool

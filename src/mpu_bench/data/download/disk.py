@@ -12,10 +12,10 @@ from mpu_bench.data.download.address import shown
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError
 
-_ANOTHER_HOME = "choose another data home with --data or MPU_BENCH_DATA"
+_ANOTHER_HOME = "choose another data directory with --data or MPU_BENCH_DATA"
 _FULL = (
     "The disk is full: {path} could not be written. Free some space and run the same command again (a download "
-    "continues where it stopped), or choose a data home on another disk with --data or MPU_BENCH_DATA."
+    "continues where it stopped), or choose a data directory on another disk with --data or MPU_BENCH_DATA."
 )
 _NO_PERMISSION = (
     f"No permission for {{path}}. Make it readable and writable for this user, or {_ANOTHER_HOME}. "
@@ -38,7 +38,7 @@ _MESSAGES = {
     errno.EISDIR: "{path} is a folder where a file is needed. Move it away.",
     errno.ENOSYS: (
         "The file system of {path} cannot lock files, which keeps processes from overwriting each other's data. "
-        "Choose a data home on another one with --data or MPU_BENCH_DATA."
+        "Choose a data directory on another one with --data or MPU_BENCH_DATA."
     ),
 }
 

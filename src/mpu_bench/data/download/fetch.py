@@ -1,4 +1,4 @@
-"""Fetches the files of datasets into the data home, verifies them, and pins their hashes.
+"""Fetches the files of datasets into the data directory, verifies them, and pins their hashes.
 
 Every function raises `FetchError`, whose message names the file or address and the fix.
 """
@@ -22,11 +22,11 @@ from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError
 from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
-from mpu_bench.data.download.own import hashes_of
 from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.user_files import hashes_of
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError, open_regular
 
@@ -38,7 +38,7 @@ _BY_HAND = "put there by hand"
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file of the data home that was found right.
+    """A file of the data directory that was found right.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Fetched:
 
 
 def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy: Policy | None = None) -> Fetched:
-    """Make sure that a file is in the data home and right.
+    """Make sure that a file is in the data directory and right.
 
     A file that was right before is not read again as long as its size and time of modification stay the same. One
     that the user put there is checked and used. Else mirrors and addresses are tried in order. Of several
@@ -93,14 +93,14 @@ def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy:
 
 
 def have(file: RemoteFile, home: DataHome) -> bool:
-    """Return whether `fetch` would find the file in the data home, without network and without writing.
+    """Return whether `fetch` would find the file in the data directory, without network and without writing.
 
     A file that was not checked before is hashed.
 
     Raises
     ------
     FetchError
-        If the data home cannot be read.
+        If the data directory cannot be read.
     """
     if file.path is not None:
         return bool(hashes_of(file, home))
@@ -115,7 +115,7 @@ def have(file: RemoteFile, home: DataHome) -> bool:
 
 
 def verify(file: RemoteFile, home: DataHome, progress: Progress = SILENT) -> Fetched:
-    """Hash a file of the data home again, whatever is remembered of it.
+    """Hash a file of the data directory again, whatever is remembered of it.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def verify(file: RemoteFile, home: DataHome, progress: Progress = SILENT) -> Fet
     if verified := _verified(file, home, progress):
         return verified
     raise FetchError(
-        f"{file.name} is not in the data home: {home.path(file)} does not exist. Fetch it, or put it there by hand."
+        f"{file.name} is not in the data directory: {home.path(file)} does not exist. Fetch it, or put it there."
     )
 
 
@@ -137,7 +137,7 @@ def known_hashes(file: RemoteFile, home: DataHome) -> PinnedHash | None:
     Raises
     ------
     FetchError
-        If the data home, or a file of the user's own, cannot be read.
+        If the data directory, or a user file, cannot be read.
     """
     if file.path is not None and home.remote:
         return None
@@ -149,7 +149,7 @@ def _own(path: Path, found: PinnedHash) -> Fetched:
 
 
 def clean(file: RemoteFile, home: DataHome) -> int:
-    """Delete a file of the data home and what unfinished downloads of it left; keep its pinned hashes.
+    """Delete a file of the data directory and what unfinished downloads of it left; keep its pinned hashes.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def _unchanged(file: RemoteFile, home: DataHome) -> Fetched | None:
 
 
 def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched | None:
-    """Verify and pin a file that is in the data home; None if there is none."""
+    """Verify and pin a file that is in the data directory; None if there is none."""
     path, pin = home.path(file), read_pin(file, home)
     try:
         digest = digest_file(path, file, progress)
@@ -242,7 +242,7 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]
 
 
 def obstacle(file: RemoteFile, home: DataHome) -> str:
-    """Return in few words why `fetch` cannot get a file that is not in the data home; nothing if it may.
+    """Return in few words why `fetch` cannot get a file that is not in the data directory; nothing if it may.
 
     Raises
     ------
@@ -359,7 +359,7 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
     if home.offline:
         source = f", for example from {shown(file.urls[0])}" if file.urls else ""
         return (
-            f"{name} is not in the data home, and --offline (or MPU_BENCH_OFFLINE) forbids fetching it.{tried} "
+            f"{name} is not in the data directory, and --offline (or MPU_BENCH_OFFLINE) forbids fetching it.{tried} "
             f"Put it at {path} by hand{source}, or run once without --offline.{by_hand}"
         )
     if not failures:
@@ -376,7 +376,7 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
 
 
 def _wrong(file: RemoteFile, home: DataHome, error: SourceError, pin: PinnedHash | None) -> str:
-    """Return a message that a file of the data home is wrong, and what the user can do."""
+    """Return a message that a file of the data directory is wrong, and what the user can do."""
     path = home.path(file)
     message = f"{path} is not usable as {file.name}{_size(file)}: {error}. Move it away to have it fetched again"
     if pin and not file.hashes:

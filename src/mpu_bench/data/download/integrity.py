@@ -60,7 +60,7 @@ class Digest:
 
 
 def digest_file(path: Path, file: RemoteFile, progress: Progress) -> Digest:
-    """Hash a file and its content, within bounds; what a file of the user's own holds is looked at by its reader.
+    """Hash a file and its content, within bounds; what a user file holds is looked at by its reader.
 
     Parameters
     ----------

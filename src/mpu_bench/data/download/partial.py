@@ -154,7 +154,7 @@ class PartialDownload:
         if size - self.size > free:
             raise SourceError(
                 f"The disk is full: {self.path.parent} has {decimal(free)} free and {decimal(size - self.size)} are "
-                "needed. Free some space, or choose a data home on another disk with MPU_BENCH_DATA"
+                "needed. Free some space, or choose a data directory on another disk with MPU_BENCH_DATA"
             )
         if self.validators.total is None and self.size > max(free, _SMALL_BYTES):  # what has no end must not fill it
             raise SourceError(f"the server does not say how much it sends, and has sent more than {decimal(free)}")

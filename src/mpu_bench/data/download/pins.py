@@ -1,4 +1,4 @@
-"""Pinned hashes: what the data home remembers of a file that was found right."""
+"""Pinned hashes: what the data directory remembers of a file that was found right."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class PinnedHash:
     modified : int
         The file's time of modification then, in nanoseconds. With the size it decides whether to hash again.
     changed, inode : int
-        The time of its last change and its number then, which decide for a file of the user's own, too; see
-        `mpu_bench.data.download.own`.
+        The time of its last change and its number then, which decide for a user file, too; see
+        `mpu_bench.data.download.user_files`.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}

@@ -21,7 +21,7 @@ class RemoteFile:
     Attributes
     ----------
     name : str
-        Its name in a mirror and in the data home, such as ``"a9a"`` or ``"news20.binary.bz2"``.
+        Its name in a mirror and in the data directory, such as ``"a9a"`` or ``"news20.binary.bz2"``.
     urls : tuple of str
         Its web addresses, tried in order until one serves the right content.
     sha256 : tuple of str
@@ -35,12 +35,12 @@ class RemoteFile:
     by_hand : str or None
         What the user must do when no address can serve it.
     path : Path or None
-        Of a file of the user's own, which is read where it is: where that is.
+        Of a user file, which is read where it is: where that is.
 
     Raises
     ------
     FetchError
-        If the name would leave the data home, or a hash is not one.
+        If the name would leave the data directory, or a hash is not one.
     """
 
     name: str
@@ -55,11 +55,15 @@ class RemoteFile:
     def __post_init__(self) -> None:
         path = PurePosixPath(self.name)
         if not path.parts or path.is_absolute() or ".." in path.parts or str(path) != self.name or "\\" in self.name:
-            raise FetchError(f"'{self.name}' cannot be a file of the data home: give a name such as 'a9a'.")
+            raise FetchError(f"'{self.name}' cannot be a file of the data directory: give a name such as 'a9a'.")
         if plain(self.name) != self.name or "\n" in self.name or "\t" in self.name:
-            raise FetchError(f"'{one_line(self.name)}' cannot be a file of the data home: it holds control characters.")
+            raise FetchError(
+                f"'{one_line(self.name)}' cannot be a file of the data directory: it holds control characters."
+            )
         if self.name.endswith(_RESERVED_ENDINGS):
-            raise FetchError(f"'{self.name}' cannot be a file of the data home: its ending is kept for the downloader.")
+            raise FetchError(
+                f"'{self.name}' cannot be a file of the data directory: its ending is kept for the downloader."
+            )
         for digest in self.hashes:
             if not _SHA256.fullmatch(digest):
                 raise FetchError(f"{self.name}: '{digest}' is not a sha256: 64 digits 0-9 and a-f are needed.")

@@ -319,9 +319,9 @@ def _own_file(card: Card) -> Path | None:
 
 
 def _hint(card: Card) -> str:
-    """Return what mends the card of a file of the user's own, or a broken download of which no hash is known.
+    """Return what mends the card of a user file, or a broken download of which no hash is known.
 
-    A config counts a file of the user's own each time.
+    A config counts a user file each time.
     """
     own = _own_file(card)
     if own is None and any(file.urls and not file.hashes for file in card.remote_files):

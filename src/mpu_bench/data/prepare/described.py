@@ -98,18 +98,18 @@ def finished(
 def _finished_table(raw: Table, kept: NDArray[np.intp] | None, scaling: Scaling | None, sparse: bool) -> Table | None:
     if raw.unit_rows and kept is not None:
         return None  # a row was given unit length with the columns that were dropped since
-    places = {name: place for place, name in enumerate(raw.feature_names)}
+    indices = {name: index for index, name in enumerate(raw.feature_names)}
     columns: list[Column] = []
     for column in raw.columns:
-        place = places.get(column.name)
-        if not isinstance(column, NumberColumn) or place is None:
+        index = indices.get(column.name)
+        if not isinstance(column, NumberColumn) or index is None:
             columns.append(column)
-        elif kept is not None and place not in kept:
+        elif kept is not None and index not in kept:
             columns.append(OmittedColumn(name=column.name))
         elif scaling is None:
             columns.append(column)
         else:
-            left = place if kept is None else int(np.searchsorted(kept, place))
+            left = index if kept is None else int(np.searchsorted(kept, index))
             shift, width = float(scaling.shift[left]), float(scaling.width[left])
             columns.append(NumberColumn(name=column.name, shift=shift * column.width, width=width * column.width))
     return Table(columns=tuple(columns), label=raw.label, unit_rows=raw.unit_rows, sparse=sparse)

@@ -31,10 +31,10 @@ from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.notes import read_note
-from mpu_bench.data.download.own import check_unchanged
 from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.user_files import check_unchanged
 from mpu_bench.errors import DataError
 from mpu_bench.files import read_bounded, write_text
 
@@ -253,7 +253,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
 
 
 def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
-    """Return the hashes of the contents of all source files, if the data home or the card knows them."""
+    """Return the hashes of the contents of all source files, if the data directory or the card knows them."""
     known = {}
     for file in card.remote_files:
         pin = fetch.known_hashes(file, home)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards.schema import TableCard
-from mpu_bench.data.own.formats import Form
-from mpu_bench.data.own.looking import check_same_columns, kept_rows
-from mpu_bench.data.own.tables import OwnFile, open_table
 from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.user_files.formats import Form
+from mpu_bench.data.user_files.looking import check_same_columns, kept_rows
+from mpu_bench.data.user_files.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import (
     CategoricalColumn,
@@ -201,11 +201,11 @@ def _numbers(piece: pd.DataFrame, name: str, file: OwnFile, row: int, card: Tabl
     wrong = np.isnan(numbers) if card.missing != "median" else np.isnan(numbers) & ~missing
     if not wrong.any():
         return numbers
-    place = int(np.flatnonzero(wrong)[0])
-    where = f"{file.path}, row {row + int(piece.index[place])}, column '{name}'"
-    if missing[place]:
+    index = int(np.flatnonzero(wrong)[0])
+    where = f"{file.path}, row {row + int(piece.index[index])}, column '{name}'"
+    if missing[index]:
         raise DataError(f"{where}: there is no number; write 'missing: median' or 'missing: drop' into {card.origin}")
-    found = one_line(str(piece[name].iloc[place]), 100)
+    found = one_line(str(piece[name].iloc[index]), 100)
     raise DataError(f"{where}: '{found}' is not a finite number; write 'categorical' or 'omitted' beside the column")
 
 
@@ -238,9 +238,9 @@ def read(source: _Source, table: Table, names: Sequence[str]) -> Iterator[Chunk]
             piece = whole.iloc[first : first + step]
             indices = labels.of_texts(texts_of(piece[card.label]))
             if indices.min() < 0:
-                place = int(np.flatnonzero(indices < 0)[0])
-                where = f"{file.path}, row {row + int(piece.index[place])}, column '{card.label}'"
-                raise DataError(f"{where}: {labels.unknown(one_line(str(piece[card.label].iloc[place]), 100))}")
+                index = int(np.flatnonzero(indices < 0)[0])
+                where = f"{file.path}, row {row + int(piece.index[index])}, column '{card.label}'"
+                raise DataError(f"{where}: {labels.unknown(one_line(str(piece[card.label].iloc[index]), 100))}")
             yield _chunk(source, table, file, row, piece, indices)
 
 

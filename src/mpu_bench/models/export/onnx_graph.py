@@ -154,20 +154,20 @@ def _steps(graph: _Graph, model: Portable) -> str:
 
 def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
     """Take the column of every feature, and make of it a scaled number, or whether it is the code of a word."""
-    places: list[int] = []
+    indices: list[int] = []
     codes: list[int] = []
     shifts: list[float] = []
     widths: list[float] = []
-    for place, column in enumerate(model.columns):
+    for index, column in enumerate(model.columns):
         words = len(column.categories) if isinstance(column, CategoricalColumn) else 0
-        places += [place] * (words or 1)
+        indices += [index] * (words or 1)
         codes += list(range(words)) or [-1]
         shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
         widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST)]
     kind, fills = model.number, [_fill(column) for column in model.columns]
     fill = graph.constant([fills], kind, may_be_missing=True)
     filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), fill, "rows"])
-    values = graph.call("Gather", [filled, graph.constant(places, np.int64)], axis=1)
+    values = graph.call("Gather", [filled, graph.constant(indices, np.int64)], axis=1)
     shifted = graph.call("Sub", [values, graph.constant([shifts], kind)])
     scaled = graph.call("Cast", [graph.call("Div", [shifted, graph.constant([widths], kind)])], to=1)
     is_word = graph.call("Cast", [graph.call("Equal", [values, graph.constant([codes], kind)])], to=1)

@@ -6,7 +6,7 @@ with C = 1 / (lambda n). An iteration draws an example uniformly and looks at it
 it changes alpha_i, it adds a row of the kernel matrix to all responses.
 
 Counted: an iteration is one example presented, of which n make an epoch; one that changes its alpha_i is a step and an
-update and asks for n kernel values. To charge n for every iteration, take n times the examples presented.
+update and asks for n kernel values. To charge n for every iteration, take n times the examples seen.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def nothing_changes_once_done(solver: Solver, kernel: Kernel, problem: Problem) 
     """Demand that a solver which says that it ends does so, and that nothing changes after Status.DONE."""
     state, status, seconds = _run_to_the_end(solver, kernel, problem)
     if status != Status.DONE:
-        after = f"{int(state.counters[PRESENTED]):,} examples presented in {seconds:.0f} seconds"
+        after = f"{int(state.counters[PRESENTED]):,} examples seen in {seconds:.0f} seconds"
         demand(not solver.ends, f"it says ends = True, and after {after} it is {status.name}, not DONE")
         return "it has no end of its own; a config must say when to stop"
     before = _reached(solver, state, problem)
@@ -291,7 +291,7 @@ def counters_are_sane(solver: Solver, kernel: Kernel, problem: Problem) -> Answe
     if size.linear:
         demand(counters[KERNEL_EVALUATIONS] == 0, f"a linear model asks for no kernel values: {counts}")
         products = counters[INNER_PRODUCTS] >= counters[PRESENTED]
-        demand(products, f"there are fewer inner products than examples presented: {counts}")
+        demand(products, f"there are fewer inner products than examples seen: {counts}")
     else:
         demand(counters[INNER_PRODUCTS] == 0, f"inner products are counted of linear models only: {counts}")
         evaluations = counters[KERNEL_EVALUATIONS] or not size.support_vectors

@@ -182,15 +182,15 @@ def _elements(whole: Any) -> dict[str, Any]:
     if isinstance(whole, np.ndarray):  # of objects
         whole = list(whole.flat)
     if isinstance(whole, Mapping):
-        return {_name_of(key, place): part for place, (key, part) in enumerate(whole.items())}
+        return {_name_of(key, index): part for index, (key, part) in enumerate(whole.items())}
     if isinstance(whole, Set):  # in an order that does not depend on how it was filled
         whole = sorted((part for part in whole if isinstance(part, Real)), key=float)
-    return {str(place): part for place, part in enumerate(whole)} if isinstance(whole, Sequence) else {}
+    return {str(index): part for index, part in enumerate(whole)} if isinstance(whole, Sequence) else {}
 
 
-def _name_of(key: Any, place: int) -> str:
+def _name_of(key: Any, index: int) -> str:
     """Return a key as text, or its place where the text may name an address in memory."""
-    return str(key) if isinstance(key, str | Number | np.generic | tuple | bytes) else f"value {place}"
+    return str(key) if isinstance(key, str | Number | np.generic | tuple | bytes) else f"value {index}"
 
 
 def _attributes(whole: Any) -> dict[str, Any]:

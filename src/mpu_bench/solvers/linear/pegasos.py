@@ -14,7 +14,7 @@ step costs the non-zeros of its k rows. ||v||^2 is carried along as an upper bou
 R = max ||x_i||; the norm itself is computed, in d operations, only where the bound says that w may have left the ball.
 That is at most some 2 R sqrt(C n) of the first steps. The model is the last w, whose objective mpu-2010 reports.
 
-Counted: k examples presented and k inner products a step; a step is one update. A slice may end within a step.
+Counted: k examples seen and k inner products a step; a step is one update. A slice may end within a step.
 
 Deviations: the k examples are drawn independently, so one may come twice, as in the authors' program; the expected
 sub-gradient, which is all that Theorem 1 asks for, is that of a random subset, and the cost does not depend on n.

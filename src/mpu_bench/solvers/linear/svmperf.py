@@ -19,7 +19,7 @@ The small problem is solved by moving multipliers between pairs of planes, warm-
 loses the one that raises D most (second order: Fan, Chen, Lin, JMLR 6, 2005). A plane that was idle, beta_j = 0, for
 50 rounds is dropped, as in the author's program. The model is the last w, as there.
 
-Counted: n examples presented and n inner products a round; a round that changes w is one step and one update. A
+Counted: n examples seen and n inner products a round; a round that changes w is one step and one update. A
 slice may end within a round. Products of planes are not counted. The planes are dense, 8 d bytes each; one to two
 hundred are kept at high accuracy, and those there are twice while room is made for more: 2.9 GB for the d = 1.4e6 of
 News20.

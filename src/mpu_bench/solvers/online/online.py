@@ -175,7 +175,7 @@ class OnlineSolver(Solver):
         return model_of(state.hypothesis, state.kernel)
 
     def measures(self, state: Any) -> Measures:
-        """Return the wrong predictions / examples presented."""
+        """Return the wrong predictions / examples seen."""
         presented = int(state.counters[PRESENTED])
         return Measures(online_error=int(state.errors[0]) / presented if presented else None)
 

@@ -91,8 +91,8 @@ def _check(solver: type[Solver], key: str) -> tuple[bool, str, str]:
     except BaseException as fault:
         file = sys.modules[solver.__module__].__file__
         message, files = f"{type(fault).__name__}: {text_of(fault)}", (Path(str(file)),)
-        place = tracebacks.place_of(fault, files)
-        return False, f"{message} ({place})" if place else message, tracebacks.traceback_of(fault, files, message)
+        location = tracebacks.location_of(fault, files)
+        return False, f"{message} ({location})" if location else message, tracebacks.traceback_of(fault, files, message)
 
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {

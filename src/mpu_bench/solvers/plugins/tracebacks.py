@@ -12,8 +12,8 @@ MOST_BYTES = 8_000  #: of a traceback
 _PACKAGES = "site-packages"
 
 
-def place_of(fault: BaseException, files: Collection[Path]) -> str:
-    """Return the last place in any of the files that an exception passed: ``own.py, line 31, in advance``.
+def location_of(fault: BaseException, files: Collection[Path]) -> str:
+    """Return the last location in any of the files that an exception passed: ``own.py, line 31, in advance``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def traceback_of(fault: BaseException, files: Collection[Path], said: str) -> st
         Plain text of `MOST_BYTES` at most; of a longer one the end is left, which is nearest to the fault.
     """
     frames = _frames(fault)
-    first = next((place for place, frame in enumerate(frames) if Path(frame.filename) in files), 0)
+    first = next((index for index, frame in enumerate(frames) if Path(frame.filename) in files), 0)
     lines = [line for frame in frames[first:] for line in _lines(frame, files)]
     end = plain(said, MOST_BYTES // 2)
     room = MOST_BYTES - len(end.encode()) - 100  # for the words around

@@ -27,7 +27,7 @@ PLUGIN = Path(__file__).parents[3] / "plugins" / "misbehaving.py"
 
 @pytest.fixture
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
-    """Return a run of a plugin as a client asks for it; the worker's data home is another than the client's."""
+    """Return a run of a plugin as a client asks for it; the worker's data directory is another than the client's."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
     path = tmp_path / "tried.yaml"
 

@@ -90,7 +90,7 @@ def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Itera
     ----------
     cluster : Cluster
     data : Path
-        The data home, for workers of this machine.
+        The data directory, for workers of this machine.
     say : function
         Is told what happens to the cluster.
 

@@ -42,7 +42,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 class About(NamedTuple):
     """What a worker says of itself.
 
-    ``machine`` is the same for workers that share a host and its data home; ``versions`` are those of packages by
+    ``machine`` is the same for workers that share a host and its data directory; ``versions`` are those of packages by
     name, of Python, and of the code of mpu-bench.
     """
 
@@ -61,7 +61,7 @@ class Asked:
         Of the events that tell how it goes.
     task : Task
     plugins : mapping of Path to bytes
-        The files of the user's own, by the client's paths.
+        The user files, by the client's paths.
     threads, sharers : int
         Of a run; how many runs share the machine's memory.
     data_bytes : int

@@ -1,4 +1,4 @@
-"""Files of the user's own: read where they are, never copied or deleted, and hashed again when they have changed.
+"""User files: read where they are, never copied or deleted, and hashed again when they have changed.
 
 A small file is hashed each time. A larger one counts as unchanged while its size, its times of modification and of
 change and its inode are the same: the second of these times no program can set.

@@ -1,4 +1,4 @@
-"""What the peers for the linear L1-SVM without a bias share: how examples are handed over, and what is said of w."""
+"""What external solvers of the linear L1-SVM without a bias share: how examples are handed over, what is said of w."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mpu_bench.solvers.certificates import L1_SVM, margin, primal
 
 @dataclass
 class State:
-    """The problem as a peer wants it, and its solution."""
+    """The problem as the external solver wants it, and its solution."""
 
     rows: Rows
     signs: NDArray[np.float64]  #: (n,)
@@ -33,7 +33,7 @@ class State:
 
 
 class Trained(NamedTuple):
-    """What a peer has come to."""
+    """What an external solver has come to."""
 
     weights: NDArray[np.float64]  #: (d,)
     passes: int
@@ -41,8 +41,8 @@ class Trained(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinearPeer(Solver):
-    """A peer for the linear L1-SVM without a bias.
+class ExternalLinearSolver(Solver):
+    """An external solver for the linear L1-SVM without a bias.
 
     Attributes
     ----------

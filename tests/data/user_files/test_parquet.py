@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpu_bench.data.own.tables import open_table
+from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import parsed_numbers, texts_of
 

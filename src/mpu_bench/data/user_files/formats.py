@@ -1,4 +1,4 @@
-"""What a file of the user's own is, by its first lines, whatever its name; options override what is found.
+"""What a user file is, by its first lines, whatever its name; options override what is found.
 
 1. ``PAR1`` at the beginning is Parquet. Anything else must be UTF-8 text, perhaps compressed.
 2. **svmlight**: all words but the first of the first line that has several are pairs ``index:value``.
@@ -190,7 +190,7 @@ def _check_first_line(path: Path, lines: Sequence[str], widths: Mapping[str, Seq
     """Refuse a comment, or a title, above the names of the columns."""
     for found in widths.values():
         (usual, times), *_ = Counter(found).most_common(1) or [(0, 0)]
-        above = next((place for place, width in enumerate(found) if width == usual), 0)
+        above = next((index for index, width in enumerate(found) if width == usual), 0)
         if usual > 1 and 2 * times > len(found) and above and max(found[:above]) == 1:
             raise DataError(
                 f"{path}, line 1: '{one_line(lines[0], _SHOWN)}' is a comment or a title, and {usual} columns follow; "

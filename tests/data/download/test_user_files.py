@@ -1,4 +1,4 @@
-"""Files of the user's own: their hashes hold until size or time change, and nothing is copied or deleted."""
+"""user files: their hashes hold until size or time change, and nothing is copied or deleted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from mpu_bench.data.download import fetch, own
 from mpu_bench.data.download.cache import DataHome
-from mpu_bench.data.download.own import check_unchanged, hashes_of
 from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.user_files import check_unchanged, hashes_of
 from mpu_bench.errors import FetchError
 
 

@@ -1,4 +1,4 @@
-"""Files of the user's own, piece by piece."""
+"""user files, piece by piece."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.data.own import tables
-from mpu_bench.data.own.formats import Form
-from mpu_bench.data.own.tables import open_table
 from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files import tables
+from mpu_bench.data.user_files.formats import Form
+from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""LIBSVM's SMO for the kernel SVM with a bias, through scikit-learn; the peer the batch kernel solvers are held to.
+"""LIBSVM's SMO for the kernel SVM with a bias, through scikit-learn: the yardstick of the batch kernel solvers.
 
     min_{w, b}  P = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w.Phi(x_i) + b))
 
@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_bench.solvers.peers.kernels import KernelPeer
+from mpu_bench.solvers.external.kernels import ExternalKernelSolver
 
 
 @dataclass(frozen=True)
-class Libsvm(KernelPeer):
+class Libsvm(ExternalKernelSolver):
     """LIBSVM, C-SVC; there is always a bias.
 
     Attributes
@@ -35,7 +35,7 @@ class Libsvm(KernelPeer):
     name = "libsvm"
     paper = "scikit-learn"
 
-    def peer(self, n: int, **kernel: Any) -> Any:
+    def estimator(self, n: int, **kernel: Any) -> Any:
         """Return scikit-learn's SVC."""
         from sklearn.svm import SVC
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.own.looking import Counted, check_classes, count_labels, label_among, look_at_columns
-from mpu_bench.data.own.tables import OwnFile, open_table
+from mpu_bench.data.user_files.looking import Counted, check_classes, count_labels, label_among, look_at_columns
+from mpu_bench.data.user_files.tables import OwnFile, open_table
 from mpu_bench.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""oneDAL's kernel SVM with a bias, through scikit-learn-intelex; a peer the batch kernel solvers are compared with.
+"""oneDAL's kernel SVM with a bias, through scikit-learn-intelex; shown beside the batch kernel solvers.
 
     min_{w, b}  P = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w.Phi(x_i) + b))
 
@@ -21,14 +21,14 @@ from typing import Any
 
 from mpu_bench.core.problem import Problem
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.peers.installed import check_installed
-from mpu_bench.solvers.peers.kernels import KernelPeer
+from mpu_bench.solvers.external.installed import check_installed
+from mpu_bench.solvers.external.kernels import ExternalKernelSolver
 
 _LARGEST_WORKING_SET = 1024
 
 
 @dataclass(frozen=True)
-class OnedalSVC(KernelPeer):
+class OnedalSVC(ExternalKernelSolver):
     """oneDAL's C-SVC by scikit-learn-intelex; there is always a bias.
 
     Attributes
@@ -49,7 +49,7 @@ class OnedalSVC(KernelPeer):
         super().check(problem, kernel)
         check_installed(self.name)
 
-    def peer(self, n: int, **kernel: Any) -> Any:
+    def estimator(self, n: int, **kernel: Any) -> Any:
         """Return scikit-learn-intelex's SVC."""
         import numba
         from sklearnex.svm import SVC

@@ -1,4 +1,4 @@
-"""LIBLINEAR's dual coordinate descent for the L1-SVM, through scikit-learn; the peer the linear solvers are held to.
+"""LIBLINEAR's dual coordinate descent for the L1-SVM, through scikit-learn: the yardstick of the linear solvers.
 
     min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)
 
@@ -18,11 +18,11 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.solvers.peers.linear import LinearPeer, Trained
+from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
 
 
 @dataclass(frozen=True)
-class Liblinear(LinearPeer):
+class Liblinear(ExternalLinearSolver):
     """LIBLINEAR, L2-regularised L1-loss, dual.
 
     Attributes
@@ -46,7 +46,7 @@ class Liblinear(LinearPeer):
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
-        peer = LinearSVC(
+        estimator = LinearSVC(
             C=self.C,
             loss="hinge",
             dual=True,
@@ -57,5 +57,5 @@ class Liblinear(LinearPeer):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
-            peer.fit(examples, signs)
-        return Trained(peer.coef_[0], int(peer.n_iter_), bool(peer.n_iter_ < self.most_passes))
+            estimator.fit(examples, signs)
+        return Trained(estimator.coef_[0], int(estimator.n_iter_), bool(estimator.n_iter_ < self.most_passes))

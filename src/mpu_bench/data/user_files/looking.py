@@ -1,4 +1,4 @@
-"""Looking at a file of the user's own: what each column is, which is the label, and how many rows there are.
+"""Looking at a user file: what each column is, which is the label, and how many rows there are.
 
 A column is **numbers** if every value that is not missing is one, however few different ones there are: what are codes
 of categories is written ``categorical`` into the card by hand. Otherwise it is **categorical**, unless it has more
@@ -27,8 +27,8 @@ import pandas as pd
 
 from mpu_bench.data.cards.parts import Kind
 from mpu_bench.data.cards.schema import MOST_CLASSES
-from mpu_bench.data.own.formats import LABELS, written
-from mpu_bench.data.own.tables import OwnFile
+from mpu_bench.data.user_files.formats import LABELS, written
+from mpu_bench.data.user_files.tables import OwnFile
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import (
     MISSING,
@@ -211,8 +211,8 @@ def check_same_columns(file: OwnFile, names: Sequence[str]) -> None:
         return
     if len(file.columns) != len(names):
         raise DataError(f"{file.path}: has {len(file.columns)} columns instead of {len(names)}")
-    place = next(i for i, name in enumerate(file.columns) if name != names[i])
-    raise DataError(f"{file.path}: column {place + 1} is called '{file.columns[place]}' instead of '{names[place]}'")
+    index = next(i for i, name in enumerate(file.columns) if name != names[i])
+    raise DataError(f"{file.path}: column {index + 1} is called '{file.columns[index]}' instead of '{names[index]}'")
 
 
 def label_among(columns: Sequence[str], named: str | None, source: Path) -> tuple[str, str]:
@@ -277,9 +277,9 @@ def count_labels(
             chosen = piece[kept_rows(piece, numbers, label, known)] if missing == "drop" else piece
             words = texts_of(chosen[label])
             if (lacks := _lacking(words, known)).any():
-                place = int(np.flatnonzero(lacks)[0])
-                where = f"{file.path}, row {rows + 1 + int(chosen.index[place])}, column '{label}'"
-                raise DataError(f"{where}: {_missing_label(words[place])}")
+                index = int(np.flatnonzero(lacks)[0])
+                where = f"{file.path}, row {rows + 1 + int(chosen.index[index])}, column '{label}'"
+                raise DataError(f"{where}: {_missing_label(words[index])}")
             counts.update(words.tolist())
             rows += len(piece)
         parts.append(counts)

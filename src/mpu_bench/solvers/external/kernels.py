@@ -1,4 +1,4 @@
-"""What the peers for the kernel SVM with a bias share: examples and kernels handed over, and what its duals certify."""
+"""What external solvers of the kernel SVM with a bias share: handing over examples and kernels, certifying duals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mpu_bench.solvers.expansions import certify_expansion
 
 @dataclass
 class State:
-    """The problem as a peer wants it, and its solution."""
+    """The problem as the external solver wants it, and its solution."""
 
     problem: Problem
     kernel: Kernel
@@ -37,8 +37,8 @@ class State:
 
 
 @dataclass(frozen=True)
-class KernelPeer(Solver):
-    """A peer for the kernel SVM with a bias, which has the interface of scikit-learn's SVC.
+class ExternalKernelSolver(Solver):
+    """An external solver for the kernel SVM with a bias, which has the interface of scikit-learn's SVC.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class KernelPeer(Solver):
     cache_mb: Annotated[float, Gt(0)] = 2048.0
 
     @abstractmethod
-    def peer(self, n: int, **kernel: Any) -> Any:
-        """Return the peer, an SVC that is not trained yet, for n examples, with a kernel by its name and options."""
+    def estimator(self, n: int, **kernel: Any) -> Any:
+        """Return an SVC that is not trained yet, for n examples, with a kernel by its name and options."""
 
     @abstractmethod
     def evaluations(self, n: int, iterations: int) -> int:
@@ -74,7 +74,7 @@ class KernelPeer(Solver):
         """Return the cap on its iterations on n examples: rounding may leave its own rule out of reach."""
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """Refuse a kernel that the peer does not take."""
+        """Refuse a kernel that the external solver does not take."""
         super().check_kernel(kernel)
         kernel.for_sklearn()
 
@@ -97,14 +97,16 @@ class KernelPeer(Solver):
         if state.status is Status.DONE:
             return Status.DONE
         n = len(state.signs)
-        peer = self.peer(n, **state.kernel.for_sklearn())
+        estimator = self.estimator(n, **state.kernel.for_sklearn())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
-            peer.fit(state.examples, state.signs)
+            estimator.fit(state.examples, state.signs)
         state.coefficients[:] = 0.0
-        state.coefficients[peer.support_] = peer.dual_coef_.toarray()[0] if _sparse(peer) else peer.dual_coef_[0]
-        state.bias = float(peer.intercept_[0])
-        iterations = int(np.sum(peer.n_iter_))
+        state.coefficients[estimator.support_] = (
+            estimator.dual_coef_.toarray()[0] if _sparse(estimator) else estimator.dual_coef_[0]
+        )
+        state.bias = float(estimator.intercept_[0])
+        iterations = int(np.sum(estimator.n_iter_))
         state.counters[[PRESENTED, STEPS, UPDATES]] = iterations
         state.counters[KERNEL_EVALUATIONS] = self.evaluations(n, iterations)
         state.status = Status.DONE if iterations < self.most_iterations(n) else Status.RUNNING
@@ -126,5 +128,5 @@ class KernelPeer(Solver):
         return "kernel-optimum", {"C": parameters["C"], "bias": True}
 
 
-def _sparse(peer: Any) -> bool:
-    return hasattr(peer.dual_coef_, "toarray")
+def _sparse(estimator: Any) -> bool:
+    return hasattr(estimator.dual_coef_, "toarray")

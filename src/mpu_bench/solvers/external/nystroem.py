@@ -1,10 +1,10 @@
-"""Nyström features of the Gaussian kernel and the linear L1-SVM on them, both by scikit-learn; a peer of rff.
+"""Nyström features of the Gaussian kernel and the linear L1-SVM on them, both by scikit-learn; shown beside rff.
 
     Phi(x) = M^(-1/2) (K(z_1, x), ..., K(z_m, x)),   M the matrix of K(z_j, z_k),   K(a, b) is about Phi(a).Phi(b)
     min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.Phi(x_i))
 
 Williams, Seeger: "Using the Nyström method to speed up kernel machines", NIPS 2000: the landmarks z are m training
-examples, drawn without replacement. The linear problem is LIBLINEAR's (solvers/peers/liblinear.py). As f(x) =
+examples, drawn without replacement. The linear problem is LIBLINEAR's (solvers/external/liblinear.py). As f(x) =
 w.Phi(x) = sum_j beta_j K(z_j, x) with beta = M^(-1/2) w, the model is a kernel expansion over the landmarks.
 
 M may be nearly singular, and beta large with either sign: kernel values of the model are computed in double precision,
@@ -30,12 +30,12 @@ from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, take, to_scipy
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.solvers.certificates import L1_SVM
-from mpu_bench.solvers.peers.liblinear import Liblinear
+from mpu_bench.solvers.external.liblinear import Liblinear
 
 
 @dataclass
 class State:
-    """The problem as the peer wants it, and its solution; m landmarks."""
+    """The problem as LIBLINEAR wants it, and its solution; m landmarks."""
 
     rows: Rows
     features: int
@@ -89,16 +89,16 @@ class Nystroem(Solver):
 
     def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
         """Make the features and train to the end, whatever ``until`` says."""
-        from sklearn.kernel_approximation import Nystroem as Peer
+        from sklearn.kernel_approximation import Nystroem as Features
 
         if state.status is Status.DONE:
             return Status.DONE
         n, m = len(state.signs), len(state.landmarks)
-        peer = Peer(kernel="rbf", gamma=state.kernel.gamma, n_components=m, random_state=state.seed)
-        features = peer.fit_transform(state.examples)
+        nystroem = Features(kernel="rbf", gamma=state.kernel.gamma, n_components=m, random_state=state.seed)
+        features = nystroem.fit_transform(state.examples)
         linear = Liblinear(C=self.C, tolerance=self.tolerance).train(features, state.signs, state.seed)
-        state.landmarks[:] = peer.component_indices_
-        state.coefficients[:] = peer.normalization_.T @ linear.weights
+        state.landmarks[:] = nystroem.component_indices_
+        state.coefficients[:] = nystroem.normalization_.T @ linear.weights
         state.responses[:] = features @ linear.weights
         state.squared_norm = float(linear.weights @ linear.weights)
         state.counters[PRESENTED] = linear.passes * n

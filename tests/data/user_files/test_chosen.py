@@ -8,8 +8,8 @@ import pytest
 
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import TableCard
-from mpu_bench.data.own import adding, chosen
-from mpu_bench.data.own.adding import Wishes
+from mpu_bench.data.user_files import adding, chosen
+from mpu_bench.data.user_files.adding import Wishes
 from mpu_bench.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's stochastic gradient descent for the L1-SVM; a peer the linear solvers are compared with.
+"""scikit-learn's stochastic gradient descent for the L1-SVM; shown beside the linear solvers.
 
     min_w  f(w) = alpha/2 ||w||^2 + 1/n sum_i max(0, 1 - y_i w.x_i),   alpha = 1 / (C n);   J(w) = C n f(w)
 
@@ -19,11 +19,11 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
-from mpu_bench.solvers.peers.linear import LinearPeer, Trained
+from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
 
 
 @dataclass(frozen=True)
-class SGD(LinearPeer):
+class SGD(ExternalLinearSolver):
     """scikit-learn's SGDClassifier, hinge loss, without a bias.
 
     Attributes
@@ -43,7 +43,7 @@ class SGD(LinearPeer):
         """Present all examples so many times."""
         from sklearn.linear_model import SGDClassifier
 
-        peer = SGDClassifier(
+        estimator = SGDClassifier(
             loss="hinge",
             penalty="l2",
             alpha=1.0 / (self.C * len(signs)),
@@ -52,5 +52,5 @@ class SGD(LinearPeer):
             tol=None,
             random_state=seed,
         )
-        peer.fit(examples, signs)
-        return Trained(peer.coef_[0], self.epochs, ended=True)
+        estimator.fit(examples, signs)
+        return Trained(estimator.coef_[0], self.epochs, ended=True)

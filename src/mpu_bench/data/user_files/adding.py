@@ -1,4 +1,4 @@
-"""The card of a file of the user's own: the file is looked at, counted, and left where it is."""
+"""The card of a user file: the file is looked at, counted, and left where it is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from mpu_bench import document
 from mpu_bench.data.cards.parts import Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
-from mpu_bench.data.own.examples import look_at_examples
-from mpu_bench.data.own.formats import unnamed
-from mpu_bench.data.own.looking import (
+from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files.examples import look_at_examples
+from mpu_bench.data.user_files.formats import unnamed
+from mpu_bench.data.user_files.looking import (
     Counted,
     Looked,
     Missing,
@@ -26,8 +27,7 @@ from mpu_bench.data.own.looking import (
     label_among,
     look_at_columns,
 )
-from mpu_bench.data.own.tables import OwnFile, open_table
-from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files.tables import OwnFile, open_table
 from mpu_bench.document import MisfitError, Strict
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
@@ -61,7 +61,7 @@ def _quoted(given: Any) -> Any:
 
 
 class Wishes(Strict):
-    """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.own.looking`.
+    """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.user_files.looking`.
 
     ``split`` is the part of the rows that is the training part, chosen at random by ``seed``. ``missing_words`` says
     whether words such as NA stand for a label that is missing, or are classes.

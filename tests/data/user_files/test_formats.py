@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.own.formats import Form, form_of, written
 from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files.formats import Form, form_of, written
 from mpu_bench.errors import DataError
 
 

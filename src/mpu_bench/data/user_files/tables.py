@@ -1,4 +1,4 @@
-"""Reading a file of the user's own piece by piece, in bounded memory, whatever its format."""
+"""Reading a user file piece by piece, in bounded memory, whatever its format."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MOST_FEATURES
-from mpu_bench.data.own import parquet
-from mpu_bench.data.own.blocks import plain_frame
-from mpu_bench.data.own.formats import Form, Format, form_of
 from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files import parquet
+from mpu_bench.data.user_files.blocks import plain_frame
+from mpu_bench.data.user_files.formats import Form, Format, form_of
 from mpu_bench.errors import DataError
 from mpu_bench.texts import one_line, plain
 
@@ -134,11 +134,11 @@ class MetLabels:
     numbers: list[float] = field(default_factory=list)
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the place of each label among ``numbers``, -1 for what is none or as large as to merge with others."""
+        """Return the index of each label among ``numbers``, -1 for what is none or as large as to merge with others."""
         distinct, codes = np.unique(labels, return_inverse=True)
         self.numbers += [number for number in distinct.tolist() if abs(number) < 2**53 and number not in self.numbers]
-        places = {number: place for place, number in enumerate(self.numbers)}
-        return np.array([places.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
+        indices = {number: index for index, number in enumerate(self.numbers)}
+        return np.array([indices.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
 
     def unknown(self, label: str) -> str:
         """Return a message that a label is none."""
@@ -159,7 +159,7 @@ def open_table(
     ----------
     path : Path or SourceFile
         svmlight, or a table as CSV, TSV or Parquet; text may be compressed by gzip, bzip2 or xz. Its content decides
-        what it is, by the rules of `mpu_bench.data.own.formats`, not its name.
+        what it is, by the rules of `mpu_bench.data.user_files.formats`, not its name.
     separator : str, optional
         One character that overrides what is found.
     header : bool, optional

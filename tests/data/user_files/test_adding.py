@@ -1,4 +1,4 @@
-"""The card of a file of the user's own."""
+"""The card of a user file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mpu_bench import document
 from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
-from mpu_bench.data.own import chosen
-from mpu_bench.data.own.adding import Wishes, card_text, look, name_of
+from mpu_bench.data.user_files import chosen
+from mpu_bench.data.user_files.adding import Wishes, card_text, look, name_of
 from mpu_bench.errors import DataError
 
 TABLE = "age,color,id,y\n1,red,u1,no\n2,blue,u2,yes\n3,red,u3,no\n4,blue,u4,yes\n5,red,u5,no\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.data.own import tables
-from mpu_bench.data.own.blocks import plain_frame
-from mpu_bench.data.own.tables import open_table
+from mpu_bench.data.user_files import tables
+from mpu_bench.data.user_files.blocks import plain_frame
+from mpu_bench.data.user_files.tables import open_table
 
 CELLS = st.text(st.sampled_from('ab1.é ,;"\t'), max_size=4)
 

@@ -1,4 +1,4 @@
-"""Snap ML's dual coordinate descent for the L1-SVM; a peer the linear solvers are compared with.
+"""Snap ML's dual coordinate descent for the L1-SVM; an external solver that the linear solvers are compared with.
 
     min_w  J(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)
 
@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.peers.installed import check_installed
-from mpu_bench.solvers.peers.linear import LinearPeer, Trained
+from mpu_bench.solvers.external.installed import check_installed
+from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
 
 
 @dataclass(frozen=True)
-class Snapml(LinearPeer):
+class Snapml(ExternalLinearSolver):
     """Snap ML's support vector machine, hinge loss, dual, without a bias.
 
     Attributes
@@ -61,7 +61,7 @@ class Snapml(LinearPeer):
 
     def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
         """Train to the end, or to the cap on passes."""
-        peer = _snapml().SupportVectorMachine(
+        estimator = _snapml().SupportVectorMachine(
             loss="hinge",
             regularizer=1.0 / self.C,
             fit_intercept=False,
@@ -69,9 +69,9 @@ class Snapml(LinearPeer):
             max_iter=self.most_passes,
             random_state=seed % 2**31,
         )
-        peer.fit(examples, signs)
-        passes = int(np.max(peer.n_iter_))
-        return Trained(np.ravel(peer.coef_), passes, passes < self.most_passes)
+        estimator.fit(examples, signs)
+        passes = int(np.max(estimator.n_iter_))
+        return Trained(np.ravel(estimator.coef_), passes, passes < self.most_passes)
 
 
 def _snapml() -> ModuleType:

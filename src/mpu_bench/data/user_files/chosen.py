@@ -13,8 +13,8 @@ from pydantic import Field
 
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import can_name_a_file
-from mpu_bench.data.download.own import identity
-from mpu_bench.data.own.adding import Wishes, look, name_of
+from mpu_bench.data.download.user_files import identity
+from mpu_bench.data.user_files.adding import Wishes, look, name_of
 from mpu_bench.document import Label
 from mpu_bench.errors import DataError
 

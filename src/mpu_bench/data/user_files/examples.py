@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.own.looking import Counted, check_classes
-from mpu_bench.data.own.tables import OwnFile
 from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.user_files.looking import Counted, check_classes
+from mpu_bench.data.user_files.tables import OwnFile
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import plain_number
 

@@ -1,4 +1,4 @@
-"""Options that say what a file of the user's own is."""
+"""Options that say what a user file is."""
 
 from __future__ import annotations
 

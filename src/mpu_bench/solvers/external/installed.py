@@ -1,4 +1,4 @@
-"""Peers whose package is not among those that mpu-bench needs."""
+"""External solvers whose package is not among those that mpu-bench needs."""
 
 from __future__ import annotations
 
