@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import time
 from pathlib import Path
@@ -35,8 +36,17 @@ def test_counters_go_on() -> None:
     assert all(count >= 0 or math.isnan(count) for count in used)
 
 
+def test_the_system_takes_its_seconds_for_memory_that_is_touched_first() -> None:
+    before = usage.at_start().used
+    with mmap.mmap(-1, 1 << 28) as memory:  # never used before
+        for start in range(0, 1 << 28, mmap.PAGESIZE):
+            memory[start] = 1
+    used = usage.at_end().used.minus(before)
+    assert math.isnan(used.system_seconds) or 0.005 < used.system_seconds <= used.cpu_seconds + 0.02
+
+
 def test_counters_add_up() -> None:
-    assert Usage(1, 2, 3, 4, 5).plus(Usage(1, 1, 1, 1, 1)).minus(Usage(2, 2, 2, 2, 2)) == Usage(0, 1, 2, 3, 4)
+    assert Usage(1, 2, 3, 4, 5, 6).plus(Usage(*[1] * 6)).minus(Usage(*[2] * 6)) == Usage(0, 1, 2, 3, 4, 5)
 
 
 @pytest.fixture

@@ -284,6 +284,17 @@ class Record:
         in_terminal=6, in_exports=True)
     cpu_seconds: float | None = _measured("processor seconds of all threads while the solver trains", unit="seconds",
         title="processor seconds", format=".3g", better="lower", in_curves=True)
+    system_seconds: float | None = _measured(
+        "those of cpu_seconds that the system took, as for memory that is touched first (Unix)", unit="seconds",
+        title="system seconds", format=".3g", better="lower")
+
+    @property
+    @_follows("cpu_seconds less system_seconds", unit="seconds", title="user seconds", format=".3g", better="lower")
+    def user_seconds(self) -> float | None:
+        """Return what the process itself took of the processor."""
+        if self.cpu_seconds is None or self.system_seconds is None:
+            return None
+        return max(0.0, self.cpu_seconds - self.system_seconds)
 
     @property
     @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed and not only delayed",

@@ -24,6 +24,8 @@ class Usage(NamedTuple):
         Wall seconds.
     cpu_seconds : float
         Processor seconds of all threads of this process.
+    system_seconds : float
+        Those of them that the system took for it, as to find memory that it touches for the first time (Unix).
     waiting_seconds : float
         Seconds in which its threads were ready to run and others had the processor, summed over threads (Linux).
     steal_seconds : float
@@ -34,6 +36,7 @@ class Usage(NamedTuple):
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    system_seconds: float = 0.0
     waiting_seconds: float = 0.0
     steal_seconds: float = 0.0
     involuntary_switches: float = 0.0
@@ -68,15 +71,15 @@ class Moment(NamedTuple):
 
 def at_start() -> Moment:
     """Read the counters before something that is measured: the clocks last."""
-    waiting, (steal, others), switches = _waiting_seconds(), _machine(), _involuntary_switches()
-    return Moment(Usage(time.perf_counter(), time.process_time(), waiting, steal, switches), others)
+    waiting, (steal, others), (system, switches) = _waiting_seconds(), _machine(), _system_seconds_and_switches()
+    return Moment(Usage(time.perf_counter(), time.process_time(), system, waiting, steal, switches), others)
 
 
 def at_end() -> Moment:
     """Read the counters after something that is measured: the clocks first."""
     seconds, cpu_seconds = time.perf_counter(), time.process_time()
-    waiting, (steal, others), switches = _waiting_seconds(), _machine(), _involuntary_switches()
-    return Moment(Usage(seconds, cpu_seconds, waiting, steal, switches), others)
+    waiting, (steal, others), (system, switches) = _waiting_seconds(), _machine(), _system_seconds_and_switches()
+    return Moment(Usage(seconds, cpu_seconds, system, waiting, steal, switches), others)
 
 
 def clocks() -> Usage:
@@ -120,9 +123,11 @@ def _read(path: str) -> bytes:
         return stream.readall()
 
 
-def _involuntary_switches() -> float:
+def _system_seconds_and_switches() -> tuple[float, float]:
+    """Return the system's seconds, and how often threads were made to leave the processor."""
     try:
         import resource
     except ImportError:  # Windows
-        return math.nan
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        return math.nan, math.nan
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_stime, used.ru_nivcsw

@@ -55,7 +55,7 @@ def quietly(model: Any, *arguments: Any, **named: Any) -> Any:
         return model.fit(*arguments, **named)
 
 
-@pytest.mark.parametrize(("word", "default"), [("gamma", {"scale"}), ("cache_size", {None}), ("n_jobs", {None})])
+@pytest.mark.parametrize(("word", "default"), [("gamma", {"scale"}), ("cache_size", {1000}), ("n_jobs", {None})])
 def test_a_word_has_one_default(word: str, default: set[Any]) -> None:
     assert {getattr(mpu_bench, name)().get_params().get(word, *default) for name in ALL} == default
 
@@ -119,7 +119,7 @@ def test_threads_are_a_number_that_joblib_takes() -> None:
 def test_the_cache_changes_nothing(name: str) -> None:
     X, y = blobs(2, n=300)
     parameters = {"kernel": "rbf", "fit_intercept": False} if name == "MPUClassifier" else {}
-    large, small = (made(name, cache_size=size, **parameters).fit(X, y) for size in (None, 0.01))
+    large, small = (made(name, cache_size=size, **parameters).fit(X, y) for size in (1000, 0.01))
     np.testing.assert_array_equal(large.decision_function(X), small.decision_function(X))
     with pytest.raises(ValueError, match="cache_size is 0; it must be above 0"):
         made(name, cache_size=0).fit(X, y)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Measures, Solver
 from mpu_bench.estimators.mixins import BatchKernelClassifier, TwoClassClassifier, WeightedClassifier
-from mpu_bench.kernels.matrix import PROVISION
 
 _ROUNDING = 1e-9  # gaps below are as small as rounding leaves them; a smaller tol asks for no more
 
@@ -26,8 +25,7 @@ class _BallClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassif
     multi_class: str = "ovo"
 
     def _ball(self, name: str) -> Solver:
-        cache_mb = PROVISION.allowance() / 2**20 if self.cache_size is None else self.cache_size
-        return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=cache_mb)
+        return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         return measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)

@@ -29,9 +29,8 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
-    cache_size : float, optional
-        Megabytes for rows of kernel values that are kept, of each machine that is trained at a time; None: half of the
-        memory that is free then.
+    cache_size : float
+        Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
     multi_class : {"ovr", "ovo"}
         What several classes are told apart by: one machine a class, or one for every pair.
     n_jobs : int, optional
@@ -114,7 +113,7 @@ class SMOClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifie
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol)
+        return self._made("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol, conjugate=True)
 
 
 @dataclass(eq=False, repr=False)

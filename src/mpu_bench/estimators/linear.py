@@ -65,9 +65,8 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     degree : int
     coef0 : float
         As in scikit-learn's SVC.
-    cache_size : float, optional
-        Megabytes for rows of kernel values that are kept, of each machine that is trained at a time; None: half of the
-        memory that is free then.
+    cache_size : float
+        Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
     fit_intercept : bool
         Whether a feature that is 1 is added.
     multi_class : {"ovr", "ovo"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, ClassVar, Self
@@ -23,7 +23,7 @@ from mpu_bench.estimators.inputs import rows_of, with_ones
 from mpu_bench.estimators.kernels import GivenValues, indices, is_given, kernel_named
 from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of
 from mpu_bench.kernels import Kernel, Precomputed
-from mpu_bench.kernels.matrix import limited
+from mpu_bench.kernels.matrix import DEFAULT_CACHE_MB, limited
 from mpu_bench.solvers.multiclass import Multiclass, Reduction, Trained
 
 #: what `multi_class` may be -> what it is called in a config
@@ -273,18 +273,15 @@ class BatchKernelClassifier(KernelClassifier):
 
     Parameters
     ----------
-    cache_size : float, optional
-        Megabytes for them, of every machine that is trained at a time; None: half of the memory that is free then.
-        Nothing but seconds depends on it.
+    cache_size : float
+        Megabytes for them at most, of every machine that is trained at a time. Nothing but seconds depends on it.
     """
 
     certified: ClassVar = True
 
-    cache_size: float | None = None
+    cache_size: float = DEFAULT_CACHE_MB
 
     def _memory(self) -> AbstractContextManager[None]:
-        if self.cache_size is None:
-            return nullcontext()
         if not 0 < self.cache_size < np.inf:
-            raise ValueError(f"cache_size is {self.cache_size!r}; it must be above 0 and finite, or None")
+            raise ValueError(f"cache_size is {self.cache_size!r}; it must be above 0 and finite")
         return limited(int(self.cache_size * 2**20))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core import buffers
 from mpu_bench.core.problem import Problem
 from mpu_bench.guard import system
 
@@ -31,8 +32,12 @@ class PeakMemory:
         self._of_problem = 0
 
     def begin(self, problem: Problem) -> None:
-        """Measure from now on: what is free goes back to the system, and the problem is in memory already."""
+        """Measure from now on: what is free goes back to the system, and the problem is in memory already.
+
+        So do buffers of earlier runs, on which neither the memory of a run nor its system seconds may depend.
+        """
         gc.collect()
+        buffers.release()
         if sys.platform == "linux":
             with suppress(AttributeError):  # a C library without it
                 ctypes.CDLL(None).malloc_trim(0)

@@ -16,6 +16,7 @@ Where all rows were computed before (`compute_all`), a Gram of the same examples
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ import psutil
 from numba import config
 from numpy.typing import NDArray
 
+from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
@@ -47,7 +49,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.precision import Precision, is_single_enough
 
-_ZEROED_BYTES = 1 << 24  # of memory for rows, below which it is taken as zeros
+DEFAULT_CACHE_MB = 1000.0  #: for the rows of a Gram, where nobody says how much
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)  # kernel value that keeps its digits
 _LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
@@ -84,7 +86,7 @@ class SharedRows(NamedTuple):
 class Provision:
     """What a process gives each Gram that it builds from now on."""
 
-    memory: int | None = None  #: bytes for its rows; None: this process's share of half of what is free by then
+    memory: int | None = int(DEFAULT_CACHE_MB * 2**20)  #: bytes; None: this process's share of half of what is free
     processes: int = 1  #: among which what is free is shared
     shared: SharedRows | None = None  #: rows for every Gram of these very examples and kernel, in single precision
     helpers: Helpers | None = None  #: threads that help the Gram built last; those of `threads`
@@ -180,14 +182,10 @@ def _for_another_thread(gram: Gram) -> Gram:
 
 
 def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return memory for r rows, or for as many as the system grants; it is taken only where it is written to.
-
-    numpy asks the system for large pages where it leaves the content open; for zeros it does not always, and taking
-    small pages one by one can cost more than computing a row.
-    """
+    """Return memory for r rows, or for as many as the system grants; it is taken only where it is written to."""
     while True:
         try:
-            return (np.zeros if r * n * dtype.itemsize < _ZEROED_BYTES else np.empty)((r, n), dtype)
+            return buffers.empty((r, n), dtype)
         except MemoryError:
             if r <= min(n, _LEAST_SLOTS):
                 raise
@@ -222,7 +220,7 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     DataError
         Saying how long they are, and what to do.
     """
-    if not np.isfinite(list(kernel.parameters.values())).all():
+    if not all(map(math.isfinite, kernel.parameters.values())):
         raise DataError(f"the kernel {kernel} has a parameter that is not finite; give another, or scale the features")
     squared_norm = float(norms.max(initial=0.0))
     limit = float(np.finfo(dtype).max) / 4  # what is left is for sums on the way

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, new_lru, renew, touch
@@ -62,7 +63,7 @@ def new_active_rows(gram: Gram) -> ActiveRows:
     n, dtype = len(gram.diagonal), gram.kept.dtype
     width = max(int(_SHRINK_TO * n), 1)
     slots = max(min(_ACTIVE_ROWS_BYTES // (width * dtype.itemsize), width), 2)
-    return ActiveRows(np.zeros(slots * width, dtype), new_lru(n, slots))
+    return ActiveRows(buffers.empty((slots * width,), dtype), new_lru(n, slots))
 
 
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is

@@ -14,15 +14,17 @@ With a bias: Fan, Chen, Lin, "Working set selection using second order informati
 machines", JMLR 6, 2005, WSS 2. The working set is the i with the largest -y_i grad_i in I_up and, of those j in I_low
 with less, that with the largest gain (y_j grad_j - y_i grad_i)^2 / (K_ii + K_jj - 2 K_ij); t is added to beta_i and
 taken from beta_j. It ends when none of I_up is more than `tolerance` above one of I_low. b is the mean -y_i grad_i of
-the free beta, between their bounds. Shrinking is in shrinking.py.
+the free beta, between their bounds. Pairs, and steps that are conjugate to the one before, are in pairs.py, shrinking
+is in shrinking.py.
 
-Without a bias: sbp-2012, section 4, one beta at a time, that with the largest gain in D; no shrinking. It ends when no
+Without a bias: sbp-2012, section 4, one beta at a time, that with the largest gain in D; no shrinking. Or, where steps
+are conjugate, a pair: the i that violates the conditions most, and the j that gains most with it. It ends when no
 -y_i grad_i is more than `tolerance` on the wrong side of zero, and only those that are can be chosen: a beta that is
 almost at its bound gains next to nothing, whatever its gradient, and would else be waited for until all others gain
 less.
 
 Counted: an iteration is one change, of a pair or of a single beta (presented, steps and updates); n kernel evaluations
-for each beta it changes, so 2n with a bias; and n for each row that a reconstruction of the gradient asks for.
+for each row it asks for, so 2n for a pair; and n for each row that a reconstruction of the gradient asks for.
 
 Kernel rows are single precision, or double where C is large for the tolerance or rows are far from the origin
 (kernels/precision.py). With a kernel that is not positive semi-definite it trains, and certifies nothing.
@@ -53,6 +55,17 @@ from mpu_bench.kernels import Kernel
 from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.kernels.matrix import Gram, row_slot
 from mpu_bench.kernels.precision import Precision, precision_of_rows
+from mpu_bench.solvers.batch.pairs import (
+    LEAST_CURVATURE,
+    VARIABLES_AT_ONCE,
+    Direction,
+    forget,
+    new_direction,
+    select_conjugate_j,
+    select_j,
+    step,
+    update_single,
+)
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
 from mpu_bench.solvers.batch.shrinking import (
     ActiveRows,
@@ -63,13 +76,10 @@ from mpu_bench.solvers.batch.shrinking import (
     reconstruct_gradient,
     shrink,
     slot_of_active,
-    update_bounds,
 )
 from mpu_bench.solvers.certificates import L1_SVM, per_example
 from mpu_bench.solvers.expansions import Kept, certify_expansion
 
-_VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
-_LEAST_CURVATURE = 1e-12  # of a pair, where K_ii + K_jj - 2 K_ij is not above zero
 _ITERATIONS_BETWEEN_SHRINKING = 1000
 _ITERATIONS_BETWEEN_LOOKS = 100_000  # for progress
 ACTIVE, ALL = 1, 2  # variables that rounding leaves no progress; after ACTIVE all come back, and none is shrunk again
@@ -85,9 +95,18 @@ class Work(NamedTuple):
 
     variables: Variables
     rows: ActiveRows
+    direction: Direction
     #: the largest -y grad in I_up, the least in I_low, the variable to change next; the gains added up, now and at the
     #: last look; whether rounding leaves no progress: to no variable, or to those active when it was looked for
     progress: np.recarray[Any, Any]
+
+
+class Way(NamedTuple):
+    """The parameters that the iterations read."""
+
+    bias: bool
+    conjugate: bool
+    tolerance: float
 
 
 class State(NamedTuple):
@@ -114,6 +133,9 @@ class SMO(Solver):
         Whether there is a b, which is not regularised.
     tolerance : float
         Of the largest violation of the optimality conditions, in units of y f(x).
+    conjugate : bool
+        Whether an iteration changes a pair of variables without a bias, too, and steps along the best direction that
+        this pair and the step before span: fewer iterations, above all with a large C, to the same tolerance.
     """
 
     name = "smo"
@@ -133,6 +155,7 @@ class SMO(Solver):
     regularization: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     bias: bool = False
     tolerance: Annotated[float, Gt(0), Lt(np.inf)] = 1e-3
+    conjugate: bool = False
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their range, and C together with lambda."""
@@ -162,8 +185,8 @@ class SMO(Solver):
         n, signs = problem.n, problem.signs()
         gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self._precision(problem, kernel))
         variables = new_variables(signs, gram.diagonal, per_example(self.weight(n), problem))
-        work = Work(variables, new_active_rows(gram), new_record(_PROGRESS))
-        _select_working_set(work, self.bias, self.tolerance)
+        work = Work(variables, new_active_rows(gram), new_direction(n), new_record(_PROGRESS))
+        _select_working_set(work, self._way)
         return State(problem, signs, gram, work, new_counters())
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
@@ -181,19 +204,26 @@ class SMO(Solver):
 
     def _advance(self, state: State, until: Until) -> Status:
         gram, work, counters, n = state.gram, state.work, state.counters, len(state.signs)
-        period = min(n, _ITERATIONS_BETWEEN_SHRINKING) if self.bias else UNLIMITED
+        period = min(n, _ITERATIONS_BETWEEN_SHRINKING) if self.bias or self.conjugate else UNLIMITED
         while self._violated(work) or work.variables.active_size[0] < n:
             if reached(counters, until):
                 return Status.RUNNING
             if self._violated(work):
-                _iterate(gram, work, counters, self.bias, self.tolerance, period, until)
+                _iterate(gram, work, counters, self._way, period, until)
             else:
+                forget(work.direction)
                 reconstruct_gradient(gram, work.variables, counters)
-                _select_working_set(work, self.bias, self.tolerance)
+                _select_working_set(work, self._way)
             if counters[PRESENTED] % period == 0 and self._violated(work) and not work.progress[0].at_rounding:
-                shrink(work.variables, work.rows, work.progress[0].up_max, work.progress[0].low_min)
-                _select_working_set(work, self.bias, self.tolerance)
+                forget(work.direction)
+                up_max = work.progress[0].up_max
+                shrink(work.variables, work.rows, up_max, work.progress[0].low_min if self.bias else -up_max)
+                _select_working_set(work, self._way)
         return Status.DONE
+
+    @property
+    def _way(self) -> Way:
+        return Way(self.bias, self.conjugate, self.tolerance)
 
     def _violated(self, work: Work) -> bool:
         return bool(_violated(work.variables, work.progress[0], self.tolerance))
@@ -235,9 +265,9 @@ class SMO(Solver):
 
 
 @jit
-def _iterate(gram, work, counters, bias, tolerance, period, until):
+def _iterate(gram, work, counters, way, period, until):
     """Change variables until `until`, the stopping rule for those active, or the next multiple of the period."""
-    variables, rows, p = work.variables, work.rows, work.progress[0]
+    variables, rows, direction, p = work.variables, work.rows, work.direction, work.progress[0]
     m, examples = variables.active_size[0], variables.examples
     while True:
         if m < len(examples):
@@ -245,23 +275,29 @@ def _iterate(gram, work, counters, bias, tolerance, period, until):
             row_i = rows.kept[slot * m : (slot + 1) * m]
         else:
             row_i = gram.kept[row_slot(gram, examples[p.i], counters)]
-        if bias:
-            j = _select_j(variables, p.i, row_i)
-            if m < len(examples):
-                slot = slot_of_active(gram, rows, variables, j, counters)
-                row_j = rows.kept[slot * m : (slot + 1) * m]
+        if way.bias or way.conjugate:
+            is_conjugate = way.conjugate and counters[PRESENTED] >= len(examples)
+            if way.bias and not is_conjugate:
+                j = select_j(variables, p.i, row_i)
             else:
-                row_j = gram.kept[row_slot(gram, examples[j], counters)]
-            p.dual += _update_pair(variables, p.i, j, row_i, row_j)
+                j = select_conjugate_j(variables, direction, way.bias, p.i, row_i)
+            row_j = row_i
+            if j != p.i:
+                if m < len(examples):
+                    slot = slot_of_active(gram, rows, variables, j, counters)
+                    row_j = rows.kept[slot * m : (slot + 1) * m]
+                else:
+                    row_j = gram.kept[row_slot(gram, examples[j], counters)]
+            p.dual += step(variables, direction, way.bias, is_conjugate, p.i, j, row_i, row_j)
         else:
-            p.dual += _update_single(variables, p.i, row_i)
-        _select_working_set(work, bias, tolerance)
+            p.dual += update_single(variables, p.i, row_i)
+        _select_working_set(work, way)
         counters[PRESENTED] += 1
         counters[STEPS] += 1
         counters[UPDATES] += 1
         if counters[PRESENTED] % _ITERATIONS_BETWEEN_LOOKS == 0:
             _look_for_progress(variables, p)
-        if not _violated(variables, p, tolerance) or counters[PRESENTED] % period == 0 or reached(counters, until):
+        if not _violated(variables, p, way.tolerance) or counters[PRESENTED] % period == 0 or reached(counters, until):
             return
 
 
@@ -285,65 +321,40 @@ def _violated(variables, p, tolerance):
 
 
 @jit(forceinline=True)
-def _update_pair(variables, i, j, row_i, row_j):
-    """Add t to beta_i and take it from beta_j, as far as D grows and the bounds allow; return by how much it grows."""
-    beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
-    curvature = variables.diagonal[i] + variables.diagonal[j] - 2.0 * np.float64(row_i[j])
-    most_i, most_j = upper[i] - beta[i], beta[j] - lower[j]
-    slope = minus_y_grad[i] - minus_y_grad[j]
-    t = min(slope / max(curvature, _LEAST_CURVATURE), most_i, most_j)
-    beta[i] = upper[i] if t == most_i else beta[i] + t
-    beta[j] = lower[j] if t == most_j else beta[j] - t
-    update_bounds(variables, i)
-    update_bounds(variables, j)
-    for k in range(variables.active_size[0]):
-        minus_y_grad[k] -= t * (np.float64(row_i[k]) - np.float64(row_j[k]))
-    return t * (slope - 0.5 * t * curvature)
-
-
-@jit
-def _update_single(variables, i, row_i):
-    """Move beta_i as far as D grows and the bounds allow; return by how much it grows."""
-    beta, minus_y_grad, slope = variables.beta, variables.minus_y_grad, variables.minus_y_grad[i]
-    step = slope / max(variables.diagonal[i], _LEAST_CURVATURE)
-    new = min(max(beta[i] + step, variables.lower[i]), variables.upper[i])
-    change = new - beta[i]
-    for k in range(len(minus_y_grad)):
-        minus_y_grad[k] -= change * np.float64(row_i[k])
-    beta[i] = new
-    update_bounds(variables, i)
-    return change * (slope - 0.5 * change * variables.diagonal[i])
-
-
-@jit
-def _select_working_set(work, bias, tolerance):
+def _select_working_set(work, way):
     """Find by how much the conditions are violated, and the variable to change next."""
     variables, p = work.variables, work.progress[0]
-    p.i = _select_i(variables, p)
-    if not bias:
+    p.i = _select_i(variables, p, way.conjugate and not way.bias)
+    if not way.bias:
         p.up_max, p.low_min = max(p.up_max, -p.low_min), 0.0
-        p.i = _select_single(variables, tolerance)
+        if not way.conjugate:
+            p.i = _select_single(variables, way.tolerance)
 
 
 @jit(forceinline=True)
-def _select_i(variables, p):
-    """Return the place of the largest -y grad in I_up, and note it and the least one in I_low."""
+def _select_i(variables, p, in_either):
+    """Note the largest -y grad in I_up and the least in I_low; return the place of the first, or of the worse one."""
     m = variables.active_size[0]
     minus_y_grad, up, low = variables.minus_y_grad[:m], variables.up, variables.low
-    up_max, minus_low_min, block = order(-np.inf), order(-np.inf), 0
-    for start in range(0, m, _VARIABLES_AT_ONCE):
-        g = minus_y_grad[start : start + _VARIABLES_AT_ONCE]
+    up_max, minus_low_min, block, low_block = order(-np.inf), order(-np.inf), 0, 0
+    for start in range(0, m, VARIABLES_AT_ONCE):
+        g = minus_y_grad[start : start + VARIABLES_AT_ONCE]
         block_up, block_low, up_max_here, low_max_here = up[start:], low[start:], order(-np.inf), order(-np.inf)
         for k in range(len(g)):
             up_max_here = max(up_max_here, order(g[k] + block_up[k]))
             low_max_here = max(low_max_here, order(block_low[k] - g[k]))
         if up_max_here > up_max:
             up_max, block = up_max_here, start
-        minus_low_min = max(low_max_here, minus_low_min)
+        if low_max_here > minus_low_min:
+            minus_low_min, low_block = low_max_here, start
     p.up_max, p.low_min = number(up_max), -number(minus_low_min)
-    g, block_up, place = minus_y_grad[block : block + _VARIABLES_AT_ONCE], up[block:], _VARIABLES_AT_ONCE
+    is_low = in_either and minus_low_min > up_max
+    block, wanted = (low_block, minus_low_min) if is_low else (block, up_max)
+    g, block_up, block_low = minus_y_grad[block : block + VARIABLES_AT_ONCE], up[block:], low[block:]
+    place = VARIABLES_AT_ONCE
     for k in range(len(g)):
-        place = min(place, k if order(g[k] + block_up[k]) == up_max else _VARIABLES_AT_ONCE)
+        violation = block_low[k] - g[k] if is_low else g[k] + block_up[k]
+        place = min(place, k if order(violation) == wanted else VARIABLES_AT_ONCE)
     return block + min(place, len(g) - 1)  # of numbers that are not finite, none may be found
 
 
@@ -353,57 +364,28 @@ def _select_single(variables, tolerance):
     g, beta, diagonal = variables.minus_y_grad, variables.beta, variables.diagonal
     lower, upper = variables.lower, variables.upper
     best, block = np.int64(-1), 0
-    for start in range(0, len(g), _VARIABLES_AT_ONCE):
-        gain, end = np.int64(-1), start + _VARIABLES_AT_ONCE
+    for start in range(0, len(g), VARIABLES_AT_ONCE):
+        gain, end = np.int64(-1), start + VARIABLES_AT_ONCE
         gs, bs, ls, us, ks = g[start:end], beta[start:], lower[start:], upper[start:], diagonal[start:]
         for k in range(len(gs)):
             gain = max(gain, _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance))
         if gain > best:
             best, block = gain, start
-    gs, place = g[block : block + _VARIABLES_AT_ONCE], _VARIABLES_AT_ONCE
+    gs, place = g[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     bs, ls, us, ks = beta[block:], lower[block:], upper[block:], diagonal[block:]
     for k in range(len(gs)):
         found = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
-        place = min(place, k if found else _VARIABLES_AT_ONCE)
+        place = min(place, k if found else VARIABLES_AT_ONCE)
     return block + min(place, len(gs) - 1)
-
-
-@jit(forceinline=True)
-def _select_j(variables, i, row_i):
-    """Return the place that gains most together with i, by second order information."""
-    m, diagonal, low = variables.active_size[0], variables.diagonal, variables.low
-    minus_y_grad, grad_i, k_ii = variables.minus_y_grad[:m], variables.minus_y_grad[i], variables.diagonal[i]
-    best, block = np.int64(-1), 0
-    for start in range(0, m, _VARIABLES_AT_ONCE):
-        gain, end = np.int64(-1), start + _VARIABLES_AT_ONCE
-        g, block_low, ks, k_i = minus_y_grad[start:end], low[start:], diagonal[start:], row_i[start:]
-        for k in range(len(g)):
-            gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
-        if gain > best:
-            best, block = gain, start
-    g, place = minus_y_grad[block : block + _VARIABLES_AT_ONCE], _VARIABLES_AT_ONCE
-    block_low, ks, k_i = low[block:], diagonal[block:], row_i[block:]
-    for k in range(len(g)):
-        found = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
-        place = min(place, k if found else _VARIABLES_AT_ONCE)
-    return block + min(place, len(g) - 1)
 
 
 @jit(forceinline=True)
 def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
     """Return by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
-    floor = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
+    floor = curvature if curvature > LEAST_CURVATURE else LEAST_CURVATURE
     step, down, rise = minus_y_grad / floor, lower - beta, upper - beta
     step = down if step < down else step
     step = rise if step > rise else step
     step = step if abs(minus_y_grad) > tolerance else 0.0
     gain = step * (minus_y_grad - 0.5 * step * curvature)
     return np.float64(gain).view(np.int64) & ALL_BUT_SIGN  # below 0 by rounding
-
-
-@jit(forceinline=True)
-def _pair_gain(difference, curvature):
-    """Return twice the gain of a pair, as an integer that compares as it does; 0 where j is not in I_low."""
-    difference = difference if difference > 0.0 else 0.0
-    curvature = curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
-    return np.float64(difference * difference / curvature).view(np.int64)
