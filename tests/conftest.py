@@ -138,10 +138,13 @@ def copies() -> Iterator[Copies]:
 def _uncounted_arrays_stay() -> Iterator[None]:
     """Hold every function that was compiled without reference counts to returning no array."""
     yield
+    from mpu_bench.core.jit import Jitted
+
     for name, module in sorted(sys.modules.items()):
         for function in vars(module).values() if name.startswith("mpu_bench.") else ():
-            if getattr(function, "targetoptions", {}).get("_nrt") is False:
-                returned = [str(signature.return_type) for signature in function.nopython_signatures]
+            if isinstance(function, Jitted) and not function.from_jitted.targetoptions["_nrt"]:
+                signatures = [*function.from_python.nopython_signatures, *function.from_jitted.nopython_signatures]
+                returned = [str(signature.return_type) for signature in signatures]
                 assert not any("array" in kind for kind in returned), f"{name}.{function.__name__} returns {returned}"
 
 

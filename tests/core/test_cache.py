@@ -59,7 +59,7 @@ FIT = """
 import numpy as np
 from mpu_bench.core.rows import Ones, squared_norms
 print(squared_norms(Ones(np.zeros(1, np.uint32), np.array([0, 1], np.uint32))).sum())
-print(sum(squared_norms.stats.cache_hits.values()))
+print(sum(squared_norms.from_python.stats.cache_hits.values()))
 """
 
 
@@ -119,7 +119,7 @@ def test_damaged_code_is_compiled_again_with_one_warning(tmp_path, monkeypatch, 
     def is_loaded():
         twice = runpy.run_path(str(tmp_path / "twice.py"))["twice"]
         assert twice(21) == 42
-        return sum(twice.stats.cache_hits.values()) == 1
+        return sum(twice.from_python.stats.cache_hits.values()) == 1
 
     assert (is_loaded(), is_loaded()) == (False, True)
     (damaged,) = tmp_path.rglob(f"*{suffix}")
