@@ -32,11 +32,12 @@ test: setup  ## all tests; those on real data need MPU_BENCH_MIRROR
 soak: setup  ## a thousand kills and other faults, resumable, about an hour: build/soak; KILLS=100 for fewer
 	$(BIN)/python scripts/soak.py --kills $(KILLS)
 
-check: setup  ## lint, format, types, and the floors of the architecture
+check: setup  ## lint, format, types, the floors of the architecture, and plain words in the documentation
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/prose.py
 
 format: setup  ## let ruff put the code into form
 	$(BIN)/ruff check --fix

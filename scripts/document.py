@@ -44,8 +44,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def readme(text: str) -> str:
-    """Return README.md with the overview of the papers as it is now."""
-    return _with_part(text, "overview", papers.overview_table("docs/papers/"))
+    """Return README.md with the result of all papers as it is now."""
+    return _with_part(text, "result", papers.result_line())
 
 
 def verdicts_page(text: str) -> str:

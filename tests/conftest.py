@@ -36,11 +36,11 @@ gc.set_threshold(50_000, 20, 50)
 
 _TESTS = Path(__file__).parent
 #: what takes longest begins first, so that no worker is left with it at the end; with the fewest tests a file, xdist
-#: would begin it last
+#: would begin it last. What waits for other processes stands between what compiles.
 _LONGEST = (
-    "faults/test_campaigns.py", "faults/test_cluster.py", "faults/test_zoo.py", "test_wheel.py", "estimators", "cli",
-    "test_readme.py", "experiment", "solvers", "core", "data/cards", "test_river.py", "fuzz", "test_sabotage.py",
-    "report", "test_documents.py",
+    "faults/test_campaigns.py", "estimators", "faults/test_cluster.py", "faults/test_zoo.py", "test_wheel.py",
+    "extension/test_kernel.py", "cli", "test_readme.py", "experiment", "solvers", "extension", "sweep", "core",
+    "data/cards", "test_river.py", "fuzz", "test_sabotage.py", "report", "test_documents.py",
 )  # fmt: skip
 
 
@@ -61,6 +61,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return one worker more than there are processors, for many tests wait: for limits, signals, other processes."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # xdist's own answer
+    return 1 + len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Send what needs the same compiled code to the same process, which compiles it once.
 
@@ -76,10 +84,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def compiled_together(nodeid: str) -> str:
-    """Return the name of the tests that need the same compiled code: a file, or a solver of the contract."""
+    """Return the name of the tests that need the same compiled code: a file, a solver of the contract, a classifier."""
     file, _, test = nodeid.partition("::")
     solver = re.search(r"\[(.*?)(-(dense|sparse|ones))?\]$", test)
-    return f"{file}::{solver[1]}" if solver and file.endswith("solvers/test_contract.py") else file
+    if solver and file.endswith("solvers/test_contract.py"):
+        return f"{file}::{solver[1]}"
+    classifier = re.search(r"\b\w+Classifier\b", test)
+    if classifier and "/estimators/" in file:
+        return f"{file.rpartition('/')[0]}::{classifier[0]}"
+    return file
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -89,9 +102,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: next((i for i, long in enumerate(_LONGEST) if _name(item).startswith(long)), len(_LONGEST))
-    )
+    items.sort(key=_place)
     lacking = {}
     if not os.environ.get("MPU_BENCH_MIRROR"):
         lacking["real_data"] = "real data: set MPU_BENCH_MIRROR to a folder or address that holds the datasets' files"
@@ -103,8 +114,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
 
 
-def _name(item: pytest.Item) -> str:
-    return item.path.relative_to(_TESTS).as_posix()
+def _place(item: pytest.Item) -> int:
+    name = item.nodeid.removeprefix("tests/")
+    return next((place for place, long in enumerate(_LONGEST) if name.startswith(long)), len(_LONGEST))
 
 
 @pytest.fixture(scope="session")
@@ -126,10 +138,13 @@ def copies() -> Iterator[Copies]:
 def _uncounted_arrays_stay() -> Iterator[None]:
     """Hold every function that was compiled without reference counts to returning no array."""
     yield
+    from mpu_bench.core.jit import Jitted
+
     for name, module in sorted(sys.modules.items()):
         for function in vars(module).values() if name.startswith("mpu_bench.") else ():
-            if getattr(function, "targetoptions", {}).get("_nrt") is False:
-                returned = [str(signature.return_type) for signature in function.nopython_signatures]
+            if isinstance(function, Jitted) and not function.from_jitted.targetoptions["_nrt"]:
+                signatures = [*function.from_python.nopython_signatures, *function.from_jitted.nopython_signatures]
+                returned = [str(signature.return_type) for signature in signatures]
                 assert not any("array" in kind for kind in returned), f"{name}.{function.__name__} returns {returned}"
 
 

@@ -76,10 +76,18 @@ class _QuietServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-class Server:
-    """Serves ``files`` (path to content) well, once the answers that ``script`` holds for a path are used up."""
+#: what is sent to one connection, whatever HTTP says of it: bytes, or a function of the server that yields them
+Raw = bytes | Callable[["Server"], Iterable[bytes]]
 
-    def __init__(self) -> None:
+
+class Server:
+    """Serves ``files`` (path to content) well, once the answers that ``script`` holds for a path are used up.
+
+    With raw answers it speaks no HTTP: each goes to one connection, the last one to all that follow.
+    """
+
+    def __init__(self, *raw: Raw) -> None:
+        self.raw: list[Raw] = list(raw)
         self.files: dict[str, bytes] = {}
         self.script: dict[str, list[Answer]] = defaultdict(list)
         self.requests: list[Request] = []
@@ -89,8 +97,12 @@ class Server:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     @property
+    def port(self) -> int:
+        return int(self._http.server_address[1])
+
+    @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"
@@ -107,6 +119,9 @@ class Server:
     def ranges(self, name: str) -> list[str | None]:
         """List the Range header of every request for a file."""
         return [request.headers.get("range") for request in self.requests if request.path == f"/{name}"]
+
+    def next_raw(self) -> Raw:
+        return self.raw.pop(0) if len(self.raw) > 1 else self.raw[0]
 
     def next_answer(self, path: str) -> Answer:
         answers = self.script[path]
@@ -127,64 +142,6 @@ class Server:
         self._thread.join()
 
 
-#: What a raw server sends to one connection: bytes, or a function of the server that yields them piece by piece.
-Raw = bytes | Callable[["RawServer"], Iterable[bytes]]
-
-
-class RawServer:
-    """Sends bytes, whatever HTTP says of them: each answer to one connection, the last one to all that follow."""
-
-    def __init__(self, *answers: Raw) -> None:
-        self.answers: list[Raw] = list(answers)
-        self.requests: list[bytes] = []
-        self.closing = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._listener.getsockname()[1])
-
-    def wait(self, seconds: float) -> None:
-        """Wait within an answer."""
-        self.closing.wait(seconds)
-
-    def _serve(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while not self.closing.is_set():
-                connection, _peer = self._listener.accept()
-                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), connection:
-            connection.settimeout(30)
-            request = b""
-            while b"\r\n\r\n" not in request and not request.startswith(b"\x16"):  # with which TLS begins
-                if not (piece := connection.recv(1 << 16)):
-                    return
-                request += piece
-            self.requests.append(request)
-            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            for piece in [answer] if isinstance(answer, bytes) else answer(self):
-                if self.closing.is_set():
-                    return
-                connection.sendall(piece)
-            connection.shutdown(socket.SHUT_WR)
-
-    def __enter__(self) -> RawServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join(30)
-
-
 def etag_of(content: bytes) -> str:
     return f'"{hashlib.sha256(content).hexdigest()[:12]}"'
 
@@ -192,6 +149,26 @@ def etag_of(content: bytes) -> str:
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def handle(self) -> None:
+            if server.raw:
+                with contextlib.suppress(OSError):  # the client hangs up
+                    self._raw()
+            else:
+                super().handle()
+
+        def _raw(self) -> None:
+            self.connection.settimeout(30)
+            request = b""
+            while b"\r\n\r\n" not in request and not request.startswith(b"\x16"):  # with which TLS begins
+                if not (piece := self.connection.recv(1 << 16)):
+                    return
+                request += piece
+            answer = server.next_raw()
+            for piece in [answer] if isinstance(answer, bytes) else answer(server):
+                if server.closing.is_set():
+                    return
+                self.connection.sendall(piece)
 
         def do_GET(self) -> None:
             server.requests.append(Request(self.path, {name.lower(): value for name, value in self.headers.items()}))

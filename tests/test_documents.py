@@ -41,7 +41,7 @@ def test_figures_in_git_are_small_and_whole(path: Path) -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 130
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
 
 
 @pytest.mark.parametrize("page", pages())

@@ -7,9 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import mpu_bench
@@ -18,9 +22,12 @@ from copies import Copies
 from documentation import ROOT, block, blocks, commands, pages
 from mpu_bench import estimators
 from mpu_bench.cli.app import app
+from mpu_bench.config.read import read_without_plugins
 from mpu_bench.config.schema import PAPERS
+from mpu_bench.data.cards import catalog
 from mpu_bench.report import page
 from mpu_bench.resources import config_names
+from mpu_bench.solvers import SOLVERS
 from mpu_bench.solvers.plugins import scaffold
 
 
@@ -62,27 +69,48 @@ def test_the_example_is_what_the_command_writes() -> None:
 
 
 def test_the_runner_from_python(tmp_path: Path) -> None:
-    program = block("python", "results = mpu_bench.run") + "\nprint(len(again.runs))"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
-        timeout=300,
-    )  # fmt: skip
-    assert "digits: 1347 x 64, 450 test rows" in done.stdout
-    assert done.stdout.splitlines()[-1] == "9"
+    told = _program(block("python", "results = mpu_bench.run") + "\nprint(len(again.runs))", tmp_path)
+    assert "digits: 1347 x 64, 450 test rows" in told
+    assert told.splitlines()[-1] == "9"
     assert (tmp_path / "test-error.pdf").is_file()
 
 
-def test_the_program_of_ones_own(tmp_path: Path) -> None:
-    program = block("python", "BudgetedPegasosClassifier, SMOClassifier")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program + "\nprint(online.score(X, y))"], cwd=tmp_path,
-        capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
-    score, gap, evaluations, online = map(float, done.stdout.split())
+def test_the_classifiers_and_the_users_kernel(tmp_path: Path) -> None:
+    program = block("python", "BudgetedPegasosClassifier, SMOClassifier") + "print(online.score(X, y))\n"
+    done = _program(program + block("python", "laplacian_kernel"), tmp_path)
+    score, gap, evaluations, online, best, given_gap, given_score = map(float, done.split())
     assert score > 0.85
     assert gap < 0.01
     assert evaluations > 0
     assert online > 0.8
+    assert best > 0.9
+    assert given_gap < 0.01
+    assert given_score > 0.95
+
+
+def test_a_plan_from_python(tmp_path: Path) -> None:
+    program = block("python", "mpu_bench.plan").partition("made =")[0]  # tests/cli/test_reproduce.py does the rest
+    assert "runs to do" in _program("import mpu_bench\n" + program, tmp_path)
+
+
+def test_a_users_solver_as_a_classifier(tmp_path: Path) -> None:
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "solver.py").write_text(block("python", "class MySolver"), encoding="utf-8")
+    rows = "import numpy as np\nX = np.random.default_rng(0).normal(size=(60, 3)); y = X[:, 0] > 0\n"
+    _program(rows + block("python", "classifier(MySolver"), tmp_path)
+    assert (tmp_path / "model.mpu").is_file()
+    named = tomllib.loads("".join(text for language, text in blocks("docs/own-solver.md") if language == "toml"))
+    assert set(named["project"]["entry-points"]) == {"mpu_bench.solvers", "mpu_bench.datasets"}
+
+
+def _program(program: str, place: Path) -> str:
+    """Return what a program prints, in which every warning is an error."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=place, capture_output=True, text=True, check=False,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("command", commands())
@@ -105,7 +133,7 @@ def _exists(program: str, words: list[str]) -> bool:
 
 
 #: configs that the pages let a user write
-OWN_CONFIGS = ("mine", "wine", "my_solver", "CONFIG")
+OWN_CONFIGS = ("mine", "even", "my_solver", "pairwise", "CONFIG")
 #: why commands are not run here, but for their words; all others are run by a test
 NOT_RUN = {
     r"--cluster|dask": "needs a cluster; tests/experiment/pool/cluster makes one",
@@ -120,7 +148,8 @@ NOT_RUN = {
 
 
 def test_every_command_is_run_or_it_is_said_why_not() -> None:
-    ran = set(tutorial_commands()) | {command for command in commands() if "persons" in command}
+    ran = {*commands_of("docs/tutorial.md"), *commands_of("docs/own-solver.md"), *commands_of("docs/ci.md")}
+    ran |= {command for command in commands() if "persons" in command}
     ran |= {command for command in commands() if "list solvers" in command}  # tests/cli/test_info.py
     unsaid = [
         command
@@ -130,35 +159,108 @@ def test_every_command_is_run_or_it_is_said_why_not() -> None:
     assert unsaid == []
 
 
-def tutorial_commands() -> list[str]:
-    """Return the commands of the tutorial that need nothing but it, in their order."""
-    shown = [line for language, text in blocks("docs/tutorial.md") if language == "" for line in text.splitlines()]
-    plain = [line.partition("#")[0].strip() for line in shown]
-    return [line for line in plain if line.startswith("mpu-bench") and "baseline" not in line]
+def commands_of(page: str) -> list[str]:
+    """Return the commands of a page that need nothing but it, in their order."""
+    shown = [line for language, text in blocks(page) if language == "" for line in text.splitlines()]
+    plain = [re.split(r"\s+#|\s+>\s", line)[0].strip() for line in shown]
+    return [line for line in plain if line.startswith("mpu-bench") and not re.search("results/baseline|--pdb", line)]
 
 
-def test_the_tutorial(tmp_path: Path, copies: Copies) -> None:
-    (tmp_path / "wine.yaml").write_text(block("yaml", "name: wine"), encoding="utf-8")
-    subprocess.run([sys.executable, "-c", block("python", "load_wine")], cwd=tmp_path, check=True, timeout=100)
+Follow = Callable[[Iterable[str]], Mapping[str, str]]
+
+
+@pytest.fixture
+def follow(tmp_path: Path, copies: Copies) -> Follow:
+    """Return what runs commands one after the other in one folder, each once, and returns what all of them printed."""
     home = environment(MPU_BENCH_DATA=str(tmp_path / "home"), COLUMNS="150")
-    told = {}
-    for command in tutorial_commands():
-        done = copies.call(command.split()[1:], tmp_path, home)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        told[command] = done.stdout
-    assert "wine: 142 x 13, 36 test rows" in told["mpu-bench run wine.yaml"]
+    told: dict[str, str] = {}
+
+    def run(commands: Iterable[str]) -> Mapping[str, str]:
+        for command in commands:
+            if command not in told:
+                done = copies.call(shlex.split(command)[1:], tmp_path, home)
+                assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+                told[command] = done.stdout
+        return told
+
+    return run
+
+
+def test_the_tutorial(tmp_path: Path, follow: Follow) -> None:
+    (tmp_path / "even.yaml").write_text(block("yaml", "name: even"), encoding="utf-8")
+    subprocess.run([sys.executable, "-c", block("python", "load_digits")], cwd=tmp_path, check=True, timeout=100)
+    told = follow(commands_of("docs/tutorial.md"))
+    assert "even: 1437 x 65, 360 test rows" in told["mpu-bench run even.yaml"]
     assert "all 15 checks hold" in told["mpu-bench check-solver my_solver.py"]
     assert "my-solver" in told["mpu-bench run my_solver.yaml"]
-    assert "inconclusive (1 of 1 measured)" in told["mpu-bench check results/wine --all"]
+    assert "supported" in told["mpu-bench check results/even --all"]
+
+
+def test_a_users_solver_then_ci(tmp_path: Path, follow: Follow) -> None:
+    (tmp_path / "pairwise.yaml").write_text(block("yaml", "name: pairwise"), encoding="utf-8")
+    (tmp_path / "pairwise.py").write_text(block("python", "class PairwiseFW"), encoding="utf-8")
+    checked = "mpu-bench check-solver my_solver.py"  # by the test of the tutorial
+    told = follow(command for command in commands_of("docs/own-solver.md") if command != checked)
+    assert r"\textbf" in (tmp_path / "my_solver.tex").read_text(encoding="utf-8")
+    assert "all 15 checks hold" in told["mpu-bench check-solver pairwise.py"]
+    assert told["mpu-bench run pairwise.yaml"].count(" 4.67 ") == 2, "the same optimum in two ways"
+    (shell,) = (text for _, text in blocks("docs/ci.md") if "mkdir" in text)
+    copying = [line for line in shell.splitlines() if line.startswith(("mkdir", "cp"))]
+    subprocess.run(["sh", "-ec", "\n".join(copying)], cwd=tmp_path, check=True)
+    steps = [each["run"] for each in workflow() if each.get("run", "").startswith("mpu-bench")]
+    follow(command for command in steps if command != checked)
+    told = follow(commands_of("docs/ci.md"))
+    assert "nothing has changed" in told["mpu-bench check results/my_solver --baseline baseline"]
+
+
+def workflow() -> list[dict[str, Any]]:
+    """Return the steps of the workflow that docs/ci.md shows."""
+    (text,) = (text for language, text in blocks("docs/ci.md") if language == "yaml")
+    assert len(text.splitlines()) <= 22
+    steps: list[dict[str, Any]] = yaml.safe_load(text)["jobs"]["solver"]["steps"]
+    return steps
+
+
+def test_every_piece_of_a_config_that_a_page_shows_is_one(tmp_path: Path) -> None:
+    pieces = [text for language, text in blocks("docs/configs.md") if language == "yaml" and "name: mine" not in text]
+    pieces += re.findall(r"`([^`\n]+: [^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", pages()["docs/configs.md"]))
+    assert len(pieces) > 10
+    for number, piece in enumerate(pieces):
+        given = yaml.safe_load(piece)
+        if given is not None and "yamlVersion" not in piece:
+            path = tmp_path / f"piece{number}.yaml"
+            path.write_text(yaml.safe_dump(_config_with(given)), encoding="utf-8")
+            read_without_plugins(path)
+
+
+def _config_with(given: Any) -> dict[str, Any]:
+    """Return a config that holds a piece of one: keys, options of a dataset, or parameters of a solver."""
+    whole: dict[str, Any] = {"name": "piece", "dataset": "adult", "solvers": [{"smo": {"C": 1}}], "stop": {"passes": 9}}
+    if isinstance(given, list):
+        return whole | {"solvers": given}
+    (first, *_) = given
+    if first in SOLVERS and isinstance(given[first], dict):
+        return whole | {"solvers": [given], "kernel": {"gaussian": {"gamma": 1}}}
+    if first in catalog.names():
+        return whole | {"dataset": given}
+    if first == "on_test_set":
+        given = {"tune": {"C": [1, 2], "kernel.gamma": [1, 2]} | given}
+    if first == "augment":
+        return whole | {"dataset": {"adult": given}}
+    if first in ("tolerance", "class_weight", "multiclass"):
+        return whole | {"solvers": [{"dcd": {"C": 1} | given}], "dataset": "adult"}
+    if first == "datasets":
+        whole = {name: value for name, value in whole.items() if name != "dataset"}
+    if "tune" in given:
+        return whole | {"solvers": ["smo", "cvm"], "kernel": "gaussian"} | given
+    if "seconds_of" in given.get("stop", ()):
+        return whole | {"solvers": [{"smo": {"C": 1}}, "libsvm"]} | given
+    return whole | {"optimum": "suboptimality" in given.get("stop", ())} | given
 
 
 def test_the_first_program(tmp_path: Path) -> None:
     (program,) = [text for language, text in blocks("README.md") if language == "python"]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
-        timeout=300,
-    )  # fmt: skip
-    assert 0.8 < float(done.stdout) <= 1
+    assert 0.96 < float(_program(program, tmp_path)) <= 1
 
 
 def test_every_shipped_config_named_is_there() -> None:
@@ -183,7 +285,7 @@ def test_the_readme_and_the_pages_of_the_baseline_show_what_is_kept(tmp_path: Pa
 
 
 def test_the_tests_that_the_promises_name_are_there() -> None:
-    named = set(re.findall(r"`(tests/[^`]*)`", pages()["docs/reliability.md"]))
+    named = set(re.findall(r"`(tests/[^`]*)`", pages()["docs/guarantees.md"]))
     assert named
     assert not [each for each in named if not (ROOT / each).exists()]
 

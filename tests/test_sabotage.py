@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import ROOT, called_in_plain_python, copied
+from checkout import ROOT, called, copied
 from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import baseline, comparison
 from mpu_bench.verdict.cells import RATIO, Cell
@@ -34,7 +34,7 @@ checkpoints: {first: 1, per_decade: 1}
 
 
 def mpu_bench(place: Path, sources: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return called_in_plain_python(sources, place, "-m", "mpu_bench", *arguments)
+    return called(sources, place, "-m", "mpu_bench", *arguments)
 
 
 def run(place: Path, sources: Path) -> None:
@@ -64,7 +64,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["nothing is broken", "a sign of the quadratic", "the length of the average", "no unlearning"],
 )
 def test_what_is_broken_is_red(solver: str, file: str, right: str, wrong: str, kept: Path, tmp_path: Path) -> None:
-    package = copied(tmp_path / "copy", "datasets", "configs")
+    package = copied(tmp_path / "copy")
     path, sources = package / "solvers" / file, package.parent
     text = path.read_text(encoding="utf-8")
     assert not solver or text.count(right) == 1
@@ -118,7 +118,7 @@ PRINTED = "bpegasos-table1 row 3, usps, bpegasos random B=100, accuracy_percent"
 def test_what_is_changed_in_print_or_rules_is_red(
     file: str, right: str, wrong: str, red: dict[str, str], tmp_path: Path
 ) -> None:
-    sources = copied(tmp_path / "copy", "datasets", "configs").parent
+    sources = copied(tmp_path / "copy", "configs").parent
     path = tmp_path / "copy" / "configs" / "published" / file
     text = path.read_text(encoding="utf-8")
     assert not red or text.count(right) == 1

@@ -99,6 +99,21 @@ def experiments() -> dict[str, Experiment]:
     return {name: each for name, each in found.items() if each.paper is not None}
 
 
+def result_line() -> str:
+    """Return in a line how many numbers and claims of all papers have which verdict."""
+    cells = [cell for each in _tables() for cell in each.cells if cell.kind in COUNTED]
+    claims = Counter(cell.verdict for cell in cells if cell.kind == CLAIM)
+    everything = Counter(cell.verdict for cell in cells)
+    numbers = everything - claims
+    kinds = {
+        "Numbers": (numbers, (Verdict.REPRODUCED, Verdict.WITHIN_5X, Verdict.NOT_REPRODUCED)),
+        "Claims": (claims, (Verdict.SUPPORTED, Verdict.SUPPORTED_SO_FAR, Verdict.CONTRADICTED)),
+        "Open": (everything, (Verdict.INCONCLUSIVE, Verdict.NOT_RUN)),
+    }
+    told = {kind: ", ".join(f"{counts[each]} {each.word}" for each in shown) for kind, (counts, shown) in kinds.items()}
+    return f"**Result so far.** {' '.join(f'{kind}: {words}.' for kind, words in told.items())}\n"
+
+
 def overview_table(folder: str = "") -> str:
     """Return how many verdicts of each kind every paper has, with links to the papers' pages in a folder."""
     rows = [row for row in overview.by_paper(_tables()) if row["paper"] != "all"]

@@ -272,6 +272,8 @@ class Record:
     threads: int | None = _column("how many threads the run may use")
     disturbed: str | None = _column(
         "why its seconds may not be compared; empty if they may, or threads is not recorded")
+    only_delayed: int | None = _column(
+        "1 if it is disturbed and only had to wait, so that its processor seconds may be compared")
     tune_seconds: float | None = _measured("training seconds of all runs that tuning took", unit="seconds",
         title="tuning seconds", format=".3g")
     tune_kernel_evaluations: int | None = _measured("kernel evaluations of all runs that tuning took",
@@ -295,11 +297,12 @@ class Record:
         return max(0.0, self.cpu_seconds - self.system_seconds)
 
     @property
-    @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed", unit="seconds",
+    @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed and not only delayed",
+        unit="seconds",
         title="comparable seconds", format=".3g", better="lower")
     def comparable_seconds(self) -> float | None:
         """Return the seconds that may be set against those of other runs, if any."""
-        if self.threads is None or self.disturbed:
+        if self.threads is None or (self.disturbed and not self.only_delayed):
             return None
         return self.cpu_seconds if self.threads == 1 else self.train_seconds
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
+from mpu_bench.models.export.device import PROGRAMS
+from mpu_bench.models.export.footprint import Footprint
 from mpu_bench.models.saved import SavedModel
 
 needs_compiler = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
@@ -31,9 +35,8 @@ def test_it_tells_how_many_labels_differ_and_what_it_takes(called, models: Path)
     assert code == 0
     assert "compared: 50 raw rows; labels that differ: 0 (100.00% agree); largest difference of a score: " in said
     assert "written: linear.c: int linear_predict(row) and void linear_scores(row, scores)" in said
-    assert "flash: 36 bytes of constants, " in said
-    assert "RAM: 28 bytes of arrays on the stack" in said
-    assert "a prediction: 5 multiply-adds\n" in said
+    assert "flash: 36 bytes of constants; RAM: 28 of arrays on the stack" in said
+    assert "a prediction: 5 multiply-adds; what a device takes: --device cortex-m0\n" in said
     assert "is there already" in called("export-c", "linear.mpu", "--out", "linear.c")[1]
     code, said = called("export-c", "kernel.mpu", "--check", "rows.csv", "--fixed-point", "--name", "tiny")
     assert code == 0
@@ -115,3 +118,59 @@ def test_it_says_where_not_all_rows_are_compared(called, models: Path, monkeypat
     monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 20)
     said = called("export-c", "linear.mpu", "--check", "rows.csv")[1]
     assert "compared: the first 20 raw rows (no more are taken);" in said
+
+
+@needs_compiler
+def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, models: Path) -> None:
+    code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "it's $1.c", "--with-test")
+    assert code == 0
+    assert "written beside it: it's $1_test.c, it's $1.mk, it's $1.ino" in said
+    assert 'extern "C" int it_s_1_predict(const float *row);' in (models / "it's $1.ino").read_text(encoding="utf-8")
+    if shutil.which("make") is None:
+        return
+    done = subprocess.run(["make", "-f", "it's $1.mk", "test"], cwd=models, capture_output=True, text=True, check=True)
+    assert "50 rows; labels that differ from Python's: 0\n" in done.stdout
+    if all(map(shutil.which, PROGRAMS)):
+        made = ["make", "-f", "it's $1.mk", "cortex-m0", "cortex-m4"]
+        done = subprocess.run(made, cwd=models, capture_output=True, text=True, check=True)
+        assert done.stdout.count("50 rows; labels that differ from Python's: 0; bytes of stack: ") == 2
+    called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
+    (models / "other.c").unlink()
+    code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
+    assert (code, "other_test.c: is there already" in said) == (2, True)
+    assert not (models / "other.c").exists()
+
+
+def test_a_test_program_needs_raw_rows_and_a_file(called, models: Path) -> None:
+    for given in (("--out", "kernel.c"), ("--check", "rows.csv")):
+        code, said = called("export-c", "kernel.mpu", "--with-test", *given)
+        assert (code, "--with-test needs --out FILE, and rows to test it on" in said) == (2, True)
+
+
+def test_what_a_device_takes_is_measured_or_estimated(called, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if all(map(shutil.which, PROGRAMS)):
+        given = ("export-c", "kernel.mpu", "--check", "rows.csv", "--out", "kernel.c", "--device", "cortex-m0")
+        code, said = called(*given)
+        assert code == 0
+        assert "cortex-m0: 5," in said
+        assert "bytes of flash, " in said
+        assert "ms (1.5 cycles an instruction at 16 MHz, an estimate)" in said
+        assert "bytes by arm-none-eabi-size, stack and instructions counted in qemu (microbit)" in said
+        assert "cortex-m0: 50 of 50 labels agree there" in said
+        said = called("export-c", "linear.mpu", "--out", "linear.c", "--device", "cortex-m4")[1]
+        assert "qemu (mps2-an386)" in said
+        assert "labels agree there" not in said  # of rows that were made up
+    monkeypatch.setenv("PATH", "")
+    code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--device", "cortex-m0")
+    assert code == 0
+    assert "cortex-m0: all of this is an estimate from a table of measured models (not installed: arm-none" in said
+    code, said = called("export-c", "linear.mpu", "--device", "z80")
+    assert (code, "--device z80: there is no such device; there are cortex-m0, cortex-m4" in said) == (2, True)
+
+
+def test_what_gives_other_labels_on_a_device_is_not_written(called, models: Path, monkeypatch) -> None:
+    wrong = Footprint(1000, 100, 1000, rows=50, differ=2)
+    monkeypatch.setattr("mpu_bench.models.export.footprint.footprint", lambda *_: wrong)
+    code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "linear.c", "--device", "cortex-m0")
+    assert (code, "cortex-m0: 48 of 50 labels agree there" in said) == (1, True)
+    assert not (models / "linear.c").exists()

@@ -61,5 +61,6 @@ def test_the_configs_of_the_project_are_placed_by_what_they_compare() -> None:
     }
     assert placed["spread"] == {
         *("bpegasos-widths", "forgetron-figure2-census", "forgetron-figure2-mnist", "fw-statistics", "fw-tuning"),
-        *("bpegasos-checkerboard-width", "sbp-figure2", "sbp-figure3", "sbp-nu", "sbp-table2"),
+        *("bpegasos-letter-merging", "bpegasos-usps-esl", "forgetron-cks", "fw-holdouts", "fw-holdouts-polynomial"),
+        *("bpegasos-checkerboard-width", "sbp-nu-reuters", "sbp-figure2", "sbp-figure3", "sbp-nu", "sbp-table2"),
     }

@@ -33,6 +33,19 @@ solvers: [{dcd: {C: [1, 2], tolerance: {per-dataset: {adult: 0.06, otherwise: [0
     assert found == [("adult", 0.06), ("adult", 0.06), *others, (None, None)]
 
 
+def test_tuning_may_differ_from_dataset_to_dataset(read) -> None:
+    text = """
+name: tried
+datasets: [adult, web]
+solvers: [{dcd: {tune: {per-dataset: {adult: {C: [1, 2], folds: 3}, otherwise: {C: [4], holdout: 0.3, repeats: 2}}}}}]
+"""
+    found = [(each.only_for, [one.values["C"] for one in each.tuning.candidates]) for each in read(text).solvers]
+    assert found == [("adult", [1.0, 2.0]), ("web", [4.0])]
+    assert [len(each.tuning.trials) for each in read(text).solvers] == [3, 2]
+    with pytest.raises(ConfigError, match="has no value for 'web'"):
+        read(text.replace("otherwise", "a1a"))
+
+
 def test_a_kernel_may_differ_from_dataset_to_dataset(read) -> None:
     text = """
 name: tried

@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 from mpu_bench.core.rows import Ones, squared_norms
 squared_norms(Ones(np.zeros(1, np.uint32), np.array([0, 1], np.uint32)))
-print(sum(squared_norms.stats.cache_hits.values()), sum(squared_norms.stats.cache_misses.values()))
+stats = squared_norms.from_python.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
 

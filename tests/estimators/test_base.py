@@ -159,22 +159,34 @@ def test_a_seed_decides_everything(name: str) -> None:
     np.testing.assert_array_equal(first, again)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"max_seconds": 0}, "max_seconds is 0; it must be above 0, or None"),
-        ({"kernel": "rfb"}, "kernel is 'rfb'; it must be one of 'linear', 'poly', 'rbf'"),
-        ({"kernel": "rbf", "gamma": "scaled"}, "gamma is 'scaled'; it must be 'scale', 'auto' or a number above 0"),
-        ({"kernel": "rbf", "gamma": -1.0}, "gamma is -1.0; it must be above 0"),
-        ({"kernel": "poly", "degree": 1001}, "degree is 1001; it must be less than or equal to 1000"),
-        ({"kernel": "poly", "coef0": np.nan}, "coef0 is nan; it must be a finite number"),
-        ({"kernel": "poly", "coef0": -np.inf}, "coef0 is -inf; it must be a finite number"),
-    ],
-)
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"max_seconds": 0}, "max_seconds is 0; it must be above 0, or None"),
+    ({"kernel": "rfb"}, "kernel is 'rfb'; it must be one of 'linear', 'poly', 'rbf'"),
+    ({"kernel": "rbf", "gamma": "scaled"}, "gamma is 'scaled'; it must be 'scale', 'auto' or a number above 0"),
+    ({"kernel": "rbf", "gamma": -1.0}, "gamma is -1.0; it must be above 0"),
+    ({"kernel": "poly", "degree": 1001}, "degree is 1001; it must be less than or equal to 1000"),
+    ({"kernel": "poly", "coef0": np.nan}, "coef0 is nan; it must be a finite number"),
+    ({"kernel": "poly", "coef0": -np.inf}, "coef0 is -inf; it must be a finite number"),
+]
+#: a classifier with each of the mistakes that its parameters allow
+MISTAKEN = [
+    (name, parameters, words)
+    for name in ALL
+    for parameters, words in MISTAKES
+    if parameters.keys() <= made(name).get_params().keys()
+]
+
+
+def test_as_many_classifiers_as_before_are_tried() -> None:
+    with_kernels = [name for name in ALL if issubclass(getattr(mpu_bench, name), KernelClassifier)]
+    assert len(ALL) >= 18
+    assert len(with_kernels) >= 15
+    assert len(MISTAKEN) == len(ALL) + (len(MISTAKES) - 1) * len(with_kernels)
+
+
+@pytest.mark.parametrize(("name", "parameters", "words"), MISTAKEN, ids=str)
 def test_a_mistake_is_one_message(name: str, parameters: dict[str, Any], words: str) -> None:
     X, y = blobs(2, n=20)
-    if not parameters.keys() <= made(name).get_params().keys():
-        pytest.skip("has no such parameter")
     with pytest.raises(ValueError, match=words.replace("(", "[(]")):
         made(name, **parameters).fit(X, y)
 

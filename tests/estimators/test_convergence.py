@@ -26,7 +26,13 @@ BOUNDED: dict[str, dict[str, Any]] = {
     for name in ALL
     if getattr(mpu_bench, name).bounds
 }
+WITH_COST = [name for name in ALL if "C" in inspect.signature(getattr(mpu_bench, name)).parameters]
 CERTIFIED = sorted(BOUNDED.keys() - {"MarginPerceptronClassifier", "CoreVectorClassifier"})
+
+
+def test_as_many_classifiers_as_before_are_tried() -> None:
+    assert len(BOUNDED) >= 8
+    assert len(WITH_COST) >= 10
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +119,8 @@ def test_rows_of_any_length_give_finite_scores_or_one_message(name: str, scale: 
     assert not refused or scale
 
 
+@pytest.mark.parametrize("name", WITH_COST)
 def test_an_infinite_cost_is_refused_by_all(name: str) -> None:
-    if "C" not in inspect.signature(getattr(mpu_bench, name)).parameters:
-        pytest.skip("has no C")
     with pytest.raises(ValueError, match=r"^C is inf; it must be (above 0 and )?finite$"):
         made(name, C=np.inf).fit(*blobs(2, n=20))
 

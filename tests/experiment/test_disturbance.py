@@ -13,7 +13,7 @@ import pytest
 
 from mpu_bench.core.clock import Clock
 from mpu_bench.experiment import disturbance
-from mpu_bench.experiment.disturbance import Probe, load_of_others, warning, why
+from mpu_bench.experiment.disturbance import Probe, load_of_others, only_delays, warning, why
 from mpu_bench.quantities import Record
 
 FASTEST = 0.016
@@ -50,6 +50,21 @@ def run(seconds: float, **values: Any) -> Record:
 )  # fmt: skip
 def test_a_run_that_little_has_disturbed(row: Record) -> None:
     assert why(row, FASTEST) == ""
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (run(10.0, waiting_seconds=6.0, cpu_seconds=4.0), True),
+        (run(10.0, cpu_seconds=5.0), True),  # it stood still, as for a disk
+        (run(10.0, waiting_seconds=7.0, cpu_seconds=3.0), False),  # beside three others
+        (run(10.0, waiting_seconds=6.0, cpu_seconds=4.0, threads=2), False),  # its wall seconds are compared
+        (run(10.0, waiting_seconds=6.0, cpu_seconds=4.0, probe_seconds=1.6 * FASTEST), False),
+        (run(10.0, steal_seconds=3.0, cpu_seconds=10.0), False),
+    ],
+)  # fmt: skip
+def test_a_run_that_only_waited_keeps_its_processor_seconds(row: Record, expected: bool) -> None:
+    assert only_delays(row, FASTEST) is expected
 
 
 @pytest.mark.parametrize(

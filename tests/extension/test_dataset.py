@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command_line import Called, environment
+from copies import Copies
 
 CARD = """
 title: Four points and their shadows
@@ -42,24 +43,24 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def called(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    variables = {"MPU_BENCH_MIRROR": "mirror", "MPU_BENCH_OFFLINE": "1", "NUMBA_DISABLE_JIT": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "mpu_bench", *arguments], cwd=place, env=os.environ | variables,
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+@pytest.fixture
+def called(place: Path, copies: Copies) -> Called:
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return copies.call(arguments, place, environment(MPU_BENCH_MIRROR="mirror", MPU_BENCH_OFFLINE="1"))
+
+    return call
 
 
-def test_it_is_listed_fetched_and_run(place: Path) -> None:
-    done = called(place, "list", "datasets")
+def test_it_is_listed_fetched_and_run(place: Path, called: Called) -> None:
+    done = called("list", "datasets")
     assert done.returncode == 0, done.stderr
     assert "points" in done.stdout
-    done = called(place, "run", "small.yaml", "--data", "data")
+    done = called("run", "small.yaml", "--data", "data")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "points" in (place / "results" / "small" / "runs.csv").read_text("utf-8")
 
 
-def test_a_mistake_in_its_name_finds_the_nearest(place: Path) -> None:
-    done = called(place, "run", "small.yaml", "--data", "data", "--set", "dataset=piont")
+def test_a_mistake_in_its_name_finds_the_nearest(called: Called) -> None:
+    done = called("run", "small.yaml", "--data", "data", "--set", "dataset=piont")
     assert done.returncode == 2
     assert "points" in done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from extended import call, copied
+from checkout import call, copied
 
 FIGURE = """
 

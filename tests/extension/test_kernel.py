@@ -5,32 +5,40 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
-from checkout import ROOT, copied
+from checkout import called, copied
 
 HERE = Path(__file__).parent
 LINE = "from mpu_bench.kernels.rational_quadratic import RationalQuadratic as RationalQuadratic\n"
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def place(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Return an empty folder that is the same each time: compiled code is found again by the path of its source."""
+    folder = request.config.cache.mkdir("copy-with-a-kernel")
+    with FileLock(folder / "lock"):
+        shutil.rmtree(folder / "copy", ignore_errors=True)
+        (folder / "copy").mkdir()
+        yield folder / "copy"
+
+
+@pytest.fixture(scope="module")
+def found(place: Path) -> dict[str, Any]:
     """Return what `kernel_uses` finds where CONTRIBUTING's row of a kernel was done, and nothing else."""
-    place = tmp_path_factory.mktemp("copy")
     copy = copied(place)
-    for name in ("configs", "datasets"):
-        (place / name).symlink_to(ROOT / name)
-    shutil.copy(HERE / "rational_quadratic.py", copy / "kernels")
-    with (copy / "kernels" / "__init__.py").open("a", encoding="utf-8") as file:
+    shutil.copy2(HERE / "rational_quadratic.py", copy / "kernels")
+    changed = copy / "kernels" / "__init__.py"
+    times = changed.stat().st_atime, changed.stat().st_mtime
+    with changed.open("a", encoding="utf-8") as file:
         file.write(LINE)
-    environment = {**os.environ, "PYTHONPATH": str(place / "src")}
-    called = [sys.executable, str(HERE / "kernel_uses.py")]
-    done = subprocess.run(called, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    os.utime(changed, times)  # or its functions would be compiled again each time
+    done = called(place / "src", place, str(HERE / "kernel_uses.py"), NUMBA_DISABLE_JIT="0")
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from extended import add, call, copied
+from checkout import add, call, copied
 
 KEY = """\
     optimum: bool | None = option(None, "Solve every problem to its optimum first.", bool)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from extended import ROOT, add, call, copied
+from checkout import ROOT, add, call, copied
 
 ENTRY = """\
     weights_norm: float | None = _measured(
@@ -62,7 +62,7 @@ solvers: [measuring, other, inventing]
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the project, add one entry, and run solvers of which one measures it and one what nobody has declared."""
     place = tmp_path_factory.mktemp("copy")
-    package = copied(place)
+    package = copied(place, "scripts")
     add(package / "quantities.py", "    overhead_seconds: float | None", ENTRY)
     more = {"measuring": ', others={"weights_norm": 5.0}', "other": "", "inventing": ', others={"beauty": 5.0}'}
     for name, words in more.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import ROOT, called_in_plain_python, copied
+import checkout
 from mpu_bench.solvers.plugins import scaffold
 
 CONFIG = """
@@ -60,8 +60,7 @@ print(json.dumps({
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the project and add a solver as CONTRIBUTING says."""
     place = tmp_path_factory.mktemp("copy")
-    package = copied(place, "configs", "datasets", "scripts")
-    (place / "results").symlink_to(ROOT / "results")
+    package = checkout.copied(place, "scripts")
     (package / "solvers" / "linear" / "my_solver.py").write_text(scaffold.solver_text("my-solver"), encoding="utf-8")
     registry = package / "solvers" / "__init__.py"
     text, line = registry.read_text("utf-8"), '    "dcd": "mpu_bench.solvers.linear.dcd:DCD",\n'
@@ -75,7 +74,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def called(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return called_in_plain_python(copy / "src", copy, *arguments)
+    return checkout.called(copy / "src", copy, *arguments)
 
 
 def test_it_is_run_beside_the_others(copy: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from extended import add, call, copied
+from checkout import add, call, copied
 
 MEMBER = """\
     LUCKY = "by luck", "lucky guess", "+", Finding.OPEN, "a value that came out by luck"
@@ -25,7 +25,7 @@ RESULTS = "results/baseline/mpu-table1-ci"
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the project, add a verdict, and a rule that comes to it."""
     place = tmp_path_factory.mktemp("copy")
-    package = copied(place)
+    package = copied(place, "scripts")
     add(package / "verdict" / "verdict.py", "    INCONCLUSIVE =", MEMBER)
     add(package / "verdict" / "judge.py", "    judgement = _judged(published", RULE)
     return place

@@ -75,7 +75,7 @@ _FETCHED = ("first", "second", "third")
 
 #: columns that are not the same in two undisturbed runs
 _VARYING = {
-    "disturbed", "load", "machine", "peak_memory_mb", "involuntary_switches",
+    "disturbed", "only_delayed", "load", "machine", "peak_memory_mb", "involuntary_switches",
     *(name for name, quantity in DECLARED.items() if quantity.unit == "seconds"),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.downloads import known, served
-from tests.http_server import Raw, RawServer
+from tests.http_server import Raw, Server
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.http import Policy
@@ -90,10 +90,10 @@ def campaign(seed: int, requests: int) -> list[str]:
 
 def _fetch(chance: random.Random) -> None:
     answers = [_answer(chance) for _ in range(chance.choice([1, 1, 2, 3]))]
-    with RawServer(*answers, *[GOOD] * chance.choice([0, 1])) as server, tempfile.TemporaryDirectory() as folder:
+    with Server(*answers, *[GOOD] * chance.choice([0, 1])) as server, tempfile.TemporaryDirectory() as folder:
         file = known("a9a", f"http://alice:hunter2@127.0.0.1:{server.port}/a9a?t0ken=1", content=CONTENT)
         if served(file, DataHome(Path(folder)), POLICY, CONTENT, SECRETS):
-            server.answers[:] = [GOOD]
+            server.raw[:] = [GOOD]
             reason = served(file, DataHome(Path(folder)), POLICY, CONTENT, SECRETS)
             assert reason is None, reason
 
@@ -140,7 +140,7 @@ def _damaged(chance: random.Random, sent: bytes) -> bytes:
 
 
 def _endless(begin: bytes, piece: bytes) -> Raw:
-    def pieces(_server: RawServer) -> Iterator[bytes]:
+    def pieces(_server: Server) -> Iterator[bytes]:
         yield begin
         while True:
             yield piece * 20

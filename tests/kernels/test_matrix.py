@@ -63,9 +63,10 @@ def test_rows_are_those_asked_for_whatever_is_kept(slots, asked):
     n = len(matrix)
     held = kernel_matrix.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=slots * n * 4)
     expected, counters, computed = matrix @ matrix.T, new_counters(), 0
-    before, row_before = 0, row_of(held, 0, new_counters())
+    before, row_before, kept = 0, row_of(held, 0, new_counters()), [0]
     for times, i in enumerate(asked, 1):
-        computed += held.lru.slot_of_row[i] < 0
+        computed += i not in kept
+        kept = [*(each for each in kept if each != i), i][-slots:]
         row = row_of(held, i, counters)
         np.testing.assert_allclose(row, expected[i], rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(row_before, expected[before], rtol=1e-5, atol=1e-5)
@@ -75,17 +76,14 @@ def test_rows_are_those_asked_for_whatever_is_kept(slots, asked):
 
 
 def test_few_slots_are_open_at_first():
-    matrix, labels = toys.real()
-    n = len(matrix)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_matrix, "_OPEN_BYTES", 3 * n * 4)
-        held = kernel_matrix.build(toys.problem(matrix, labels, "dense").train, 7, Linear(), memory=7 * n * 4)
-    assert held.lru.open_slots[0] == 3
-    counters = new_counters()
-    for i in (0, 1, 2, 3, 0):  # row 0 had to leave, and comes back
-        row_of(held, i, counters)
-    assert held.lru.open_slots[0] == 5
-    assert counters[KERNEL_COMPUTED] == 5 * n
+    """Of 20 rows of 16 MiB there is room for, four are kept until one comes back that had to leave, and then six."""
+    n = 1 << 22
+    held, counters = kernel_matrix.build(Dense(np.ones((n, 1), np.float32)), 1, Linear(), memory=20 * n * 4), []
+    for i in (0, 1, 2, 3, 4, 0, 5, 1, 2, 3, 4, 0, 5):
+        asked = new_counters()
+        row_of(held, i, asked)
+        counters.append(asked[KERNEL_COMPUTED] // n)
+    assert counters == [1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
 
 
 def test_memory_that_the_system_refuses_is_halved():
@@ -101,9 +99,12 @@ def test_a_copy_keeps_no_rows_and_leaves_those_kept():
     row_of(held, 5, counters)
     copy = kernel_matrix.copy_without_rows(held)
     assert copy.kept.shape == (2, 60)
-    assert (copy.lru.slot_of_row < 0).all()
-    np.testing.assert_allclose(row_of(copy, 7, new_counters()), matrix @ matrix[7], rtol=1e-5, atol=1e-5)
-    assert list(np.flatnonzero(held.lru.slot_of_row >= 0)) == [5]
+    for i in (5, 7):
+        asked = new_counters()
+        np.testing.assert_allclose(row_of(copy, i, asked), matrix @ matrix[i], rtol=1e-5, atol=1e-5)
+        assert asked[KERNEL_COMPUTED] == 60
+    row_of(held, 5, counters)
+    assert counters[KERNEL_COMPUTED] == 60
 
 
 def test_the_allowance_is_that_set_or_a_gigabyte_or_half_of_the_free_memory(monkeypatch):

@@ -81,8 +81,8 @@ def project_smallest(w, _age):
     w.remove(p)
 
 
-def merge_smallest(gamma):
-    """Maintenance: merge the smallest with the best partner, by golden section."""
+def merge_smallest(gamma, place=None):
+    """Maintenance: merge the smallest with the best partner, by golden section, or at the h that ``place`` gives."""
 
     def maintain(w, age):
         p = w.smallest()
@@ -91,7 +91,12 @@ def merge_smallest(gamma):
         for n in range(len(w.alpha)):
             if n != p:
                 g = gamma * ((w.vectors[p] - w.vectors[n]) ** 2).sum()
-                h, loss = golden_section(g, w.alpha[p] @ w.alpha[n] / unit, (w.alpha[n] ** 2).sum() / unit)
+                q, v = w.alpha[p] @ w.alpha[n] / unit, (w.alpha[n] ** 2).sum() / unit
+                if place is None:
+                    h, loss = golden_section(g, q, v)
+                else:
+                    h = place(g, w.alpha[p], w.alpha[n])
+                    loss = float(merging_loss(g, q, v, h))
                 found.append((loss, w.ages[n], n, h, g))
         least = min(found)[0]
         _, n, h, g = min(partner[1:] for partner in found if partner[0] <= least * (1 + 1e-9))
@@ -101,6 +106,21 @@ def merge_smallest(gamma):
         w.append(z, alpha, age)
 
     return maintain
+
+
+def published_place(g, alpha_p, alpha_n):
+    """Find the h of (21) of bpegasos-2010: a grid, and ever finer ones around its best point."""
+    both = alpha_p + alpha_n
+    used = abs(both) > 1e-9 * (abs(alpha_p) + abs(alpha_n))
+    of_p, of_n = (alpha_p[used] / both[used]).sum(), (alpha_n[used] / both[used]).sum()
+    if not used.any():
+        return 0.5
+    low, high = -30.0, 31.0
+    for _ in range(12):
+        grid = np.linspace(low, high, 2001)
+        best = int((of_p * np.exp(-g * (1 - grid) ** 2) + of_n * np.exp(-g * grid**2)).argmax())
+        low, high = grid[max(best - 2, 0)], grid[min(best + 2, 2000)]
+    return float(min(grid[best], 1 - grid[best]) if of_p == of_n else grid[best])
 
 
 def merging_loss(g, q, v, h):

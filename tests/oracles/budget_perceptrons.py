@@ -35,6 +35,13 @@ def largest_margin(machine):
     machine.stored.pop(int(np.argmax(margins >= margins.max() - 1e-9 * max(1.0, abs(margins.max())))))
 
 
+def largest_margin_before(machine):
+    """As `largest_margin`, of those stored before the new one came and what they give."""
+    newest = machine.stored.pop()
+    largest_margin(machine)
+    machine.stored.append(newest)
+
+
 def forget(machine):
     machine.evaluations += machine.budget + 1
     r, a = machine.stored[0]

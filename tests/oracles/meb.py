@@ -108,12 +108,12 @@ def products_of(problem, kernel, C):
     return products(kernel, problem.train.values.astype(float), problem.signs(), C)
 
 
-def one_feature(n=44, scale=30.0):
+def one_feature(n=44, scale=30.0, kind="dense"):
     """Return a problem whose kernel matrix has rank 2 and, with a large C, is nearly singular for its size."""
     random = np.random.default_rng(6)
     matrix = random.normal(size=(n, 1))
     labels = (matrix[:, 0] + 0.3 * random.normal(size=n) > 0).astype(np.int32)
-    return toys.problem(matrix * scale, labels, "dense")
+    return toys.problem(matrix * scale, labels, kind)
 
 
 def trained(solver, problem, kernel=None, seed=0, presented=200_000):

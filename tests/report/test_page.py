@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import os
 import re
 import shutil
 import sqlite3
@@ -147,8 +148,9 @@ def test_numbers_that_differ_are_as_many_as_are_counted(tmp_path):
     assert listed.count("<tr><td") == int(counted)
 
 
-@pytest.fixture
-def browser(written, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """Open a browser, which takes longer than what is looked at."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
         pytest.skip("needs chromium and chromedriver")
@@ -156,21 +158,34 @@ def browser(written, tmp_path, monkeypatch):
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
 
-    monkeypatch.setenv("HOME", str(tmp_path))
+    home = tmp_path_factory.mktemp("home")
     options = Options()
     options.binary_location = chromium
     for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
-                 "disable-background-networking", "disable-component-update", f"user-data-dir={tmp_path / 'chromium'}",
+                 "disable-background-networking", "disable-component-update", f"user-data-dir={home / 'chromium'}",
                  "window-size=1200,900"):  # fmt: skip
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    opened = webdriver.Chrome(options, Service(driver))
-    try:
-        opened.get(written.as_uri())
-        yield opened
-        assert opened.get_log("browser") == []
-    finally:
-        opened.quit()
+    chrome = webdriver.Chrome(options, Service(driver, env=os.environ | {"HOME": str(home)}))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture
+def browser(opened, written):
+    """Show the page, as a new browser shows it, and hold it to no message on the console."""
+    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    opened.get(written.as_uri())
+    yield opened
+    assert opened.get_log("browser") == []
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory):
+    """Write the pages of some papers, and return the first."""
+    kept = [BASELINE / "mpu-table2", BASELINE / "bpegasos-figure1", BASELINE / "fw-table8"]
+    return page.write(kept, tmp_path_factory.mktemp("several"))
 
 
 VISIBLE = "return [...document.querySelectorAll('table.filtered')[0].tBodies[0].rows].filter(r => !r.hidden).length"
@@ -267,13 +282,12 @@ def test_text_can_be_read(browser, scheme):
 
 @pytest.mark.baseline
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
-def test_no_page_is_wider_than_the_window(browser, tmp_path, width):
+def test_no_page_is_wider_than_the_window(browser, papers, width):
     phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    kept = [BASELINE / "mpu-table2", BASELINE / "bpegasos-figure1", BASELINE / "fw-table8"]
     for name in ("index", "mpu-2010", "bpegasos-2010", "frank-wolfe-2012"):  # the last with long addresses of data
-        browser.get(page.write(kept, tmp_path / "several").with_name(f"{name}.html").as_uri())
+        browser.get(papers.with_name(f"{name}.html").as_uri())
         browser.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 

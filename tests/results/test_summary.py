@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 from mpu_bench.quantities import QUANTITIES, Record
 from mpu_bench.results import summary
@@ -32,6 +33,8 @@ def test_seconds_that_may_be_compared():
     disturbed = timed(seed=1, disturbed="waited 31% of its wall seconds", cpu_seconds=9.0)
     (row,) = summary.summarize([timed(), disturbed], [])
     assert (row.means["comparable_seconds"], row.means["cpu_seconds"], row.disturbed_runs) == (1.0, 5.0, 1)
+    (row,) = summary.summarize([timed(), replace(disturbed, only_delayed=1)], [])
+    assert (row.means["comparable_seconds"], row.disturbed_runs) == (5.0, 1)
     (row,) = summary.summarize([timed(threads=2)], [])
     assert (row.means["comparable_seconds"], row.disturbed_runs) == (3.0, 0)
     (row,) = summary.summarize([timed(threads=None)], [])  # of before it was recorded
@@ -44,6 +47,8 @@ def test_disturbed_runs_are_told_in_a_line():
     assert summary.disturbed_remark(runs) == (
         "† disturbed: 1 of 2 runs (adult mpu seed=1: waited 31% of its wall seconds); their seconds are not judged"
     )
+    runs[1] = replace(runs[1], only_delayed=1)
+    assert summary.disturbed_remark(runs).endswith("; only the processor seconds of 1 of them are judged")
 
 
 def test_every_quantity_has_a_mean_and_a_standard_deviation():

@@ -19,14 +19,73 @@ from mpu_bench.solvers.multiclass import Multiclass
 from oracles import toys
 
 
-@pytest.fixture(params=sorted(toys.variants()))
+def _made():
+    """Return the solver and the kernel of every variant, or what it needs that is not installed."""
+    made = {}
+    for name, variant in sorted(toys.variants().items()):
+        try:
+            made[name] = solvers.not_installed(variant.name) or toys.of_variant(name)
+        except ModuleNotFoundError as missing:
+            made[name] = f"{name} needs {missing.name}"
+    return made
+
+
+MADE = _made()
+#: they train a linear model on features of a kernel, and ask for none of its values
+FEATURES = {"fogd", "rff"}
+
+
+def is_alone(solver, kernel):
+    """Return whether a solver is one, and not a reduction of several classes to machines of another."""
+    return not isinstance(solver, Multiclass)
+
+
+def is_sliceable(solver, kernel):
+    return solver.sliceable
+
+
+def asks_for_kernel_values(solver, kernel):
+    return not isinstance(kernel, Linear) and solver.name not in FEATURES
+
+
+def separates_any_classes(solver, kernel):
+    return is_alone(solver, kernel) and solver.classes == "any"
+
+
+def minimises_the_svm(solver, kernel):
+    """Return whether the objective is that of the SVM with a kernel, of one machine or of several."""
+    two_classes = getattr(solver, "solver", solver)
+    optimum = two_classes.optimum_solver(vars(two_classes), linear=False)
+    return optimum is not None and optimum[0] == "kernel-optimum"
+
+
+#: a trait that not every solver has -> how many variants have it at least, those of optional packages not counted
+TRAITS = {
+    is_alone: 38,
+    is_sliceable: 36,
+    asks_for_kernel_values: 30,
+    separates_any_classes: 15,
+    minimises_the_svm: 7,
+}
+
+
+def variants(has=lambda solver, kernel: True):
+    """Return the variants with a trait as parameters; those that are not installed are skipped in words."""
+    return [
+        pytest.param(name, marks=pytest.mark.skip(reason=made)) if isinstance(made, str) else name
+        for name, made in MADE.items()
+        if isinstance(made, str) or has(*made)
+    ]
+
+
+def those_that(trait):
+    """Try the solvers to which a test applies."""
+    return pytest.mark.parametrize("trained", variants(trait), indirect=True)
+
+
+@pytest.fixture(params=variants())
 def trained(request):
-    if missing := solvers.not_installed(toys.variants()[request.param].name):
-        pytest.skip(missing)
-    try:
-        return toys.of_variant(request.param)
-    except ModuleNotFoundError as missing:
-        pytest.skip(f"{request.param} needs {missing.name}")
+    return MADE[request.param]
 
 
 @pytest.fixture
@@ -50,9 +109,13 @@ def problem(kind):
 
 
 def holds(answer):
-    """Skip where a promise does not apply; one that is broken is raised."""
-    if answer is not None and not answer.startswith("it holds"):
-        pytest.skip(answer)
+    """Demand that a promise applies to what it is asked of; one that is broken is raised by itself."""
+    assert answer is None or answer.startswith("it holds"), answer
+
+
+@pytest.mark.parametrize("trait", TRAITS, ids=lambda trait: trait.__name__)
+def test_as_many_solvers_as_before_are_tried(trait):
+    assert sum(not isinstance(made, str) and trait(*made) for made in MADE.values()) >= TRAITS[trait]
 
 
 def test_is_described(solver):
@@ -63,9 +126,8 @@ def test_is_described(solver):
     assert solver.classes in {"two", "any"}
 
 
+@those_that(is_alone)
 def test_says_of_which_problem_its_objective_is(solver, kernel):
-    if isinstance(solver, Multiclass):
-        pytest.skip("as the solver of its machines")
     state, _ = run(solver, kernel, toys.problem(*toys.binary(agree=True), "dense"))
     parameters = {field.name: getattr(solver, field.name) for field in fields(solver)}
     assert bool(solver.objective_of(parameters)) == (solver.measures(state).objective is not None)
@@ -75,10 +137,12 @@ def test_is_a_function_of_the_seed(solver, kernel, problem):
     holds(checks.is_a_function_of_the_seed(solver, kernel, problem))
 
 
+@those_that(is_sliceable)
 def test_slices_equal_one_long_advance(solver, kernel, problem):
     holds(checks.slices_equal_one_long_advance(solver, kernel, problem))
 
 
+@those_that(asks_for_kernel_values)
 def test_slices_by_kernel_evaluations_equal_one_long_advance(solver, kernel, problem):
     holds(checks.slices_by_evaluations_equal_one_long_advance(solver, kernel, problem))
 
@@ -94,12 +158,9 @@ def test_model_and_measures_leave_the_state_alone(solver, kernel, problem):
     holds(checks.model_and_measures_change_nothing(solver, kernel, problem))
 
 
+@those_that(minimises_the_svm)
 def test_objective_and_nu_are_those_of_the_model(solver, kernel, problem):
     """From the model alone, in double; C = 1/(lambda n)."""
-    two_classes = getattr(solver, "solver", solver)
-    optimum = two_classes.optimum_solver(vars(two_classes), linear=False)
-    if optimum is None or optimum[0] != "kernel-optimum":
-        pytest.skip("minimises something else")
     state, _ = run(solver, kernel, problem)
     model, measures = solver.model(state), solver.measures(state)
     signs, scores = problem.signs(), model.scores(problem.train)[:, 0]
@@ -128,9 +189,8 @@ def test_the_problem_stays_as_it_is(solver, kernel, problem):
     holds(checks.leaves_the_problem_alone(solver, kernel, problem))
 
 
+@those_that(separates_any_classes)
 def test_as_many_classes_are_separated_as_it_says(solver, kernel):
-    if isinstance(solver, Multiclass):
-        pytest.skip("has as many scores as machines")
     holds(checks.separates_three_classes(solver, kernel))
 
 
@@ -174,9 +234,8 @@ TAKEN = {
 }
 
 
+@those_that(is_alone)
 def test_the_kernels_it_is_said_to_train_with_are_taken(solver):
-    if isinstance(solver, Multiclass):
-        pytest.skip("as the solver of its machines")
     problem = toys.problem(*toys.binary(agree=True), "ones")
     for kernel in TAKEN[solver.kernels]:
         if getattr(solver, "maintenance", "") == "merging" and not isinstance(kernel, Gaussian):
@@ -186,6 +245,7 @@ def test_the_kernels_it_is_said_to_train_with_are_taken(solver):
             solver.check(problem, kernel)
 
 
+@those_that(is_alone)
 def test_parameters_outside_their_range_are_refused(solver):
     holds(checks.refuses_parameters_out_of_range(solver))
 

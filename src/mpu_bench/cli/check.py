@@ -34,31 +34,30 @@ def check(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="What to hold the results to: earlier ones. By default results/baseline, if it is there.",
+            help="The baseline, a folder of earlier results. By default results/baseline, if it exists.",
             show_default=False,
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 as well if a value is not reproduced or a claim is contradicted.")
+        bool, typer.Option("--strict", help="Also exit with 1 if a value is not reproduced or a claim is contradicted.")
     ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="List every value and claim, not only those that are not reproduced.")
     ] = False,
     form: Annotated[
         CheckFormat,
-        typer.Option("--format", help="How to write it; github: annotations, and the summary of the job's page."),
+        typer.Option("--format", help="The output format; github: annotations, and the summary of the job."),
     ] = CheckFormat.TABLE,
     against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
-    """Compare results with what the papers print, and with what this project measured before.
+    """Compare results with the papers, and with the baseline.
 
-    Lists the values that are not reproduced and the claims that are contradicted: they are results, and no failure.
-    Without RESULTS it counts the verdicts of all results by table, as report does. What fails is a change: a run that
-    counts otherwise, or comes to another error or objective, than the one that the baseline keeps, or a verdict that is
-    another. Where the machine rounds otherwise, counts may differ as far as each solver says. Verdicts of seconds are
-    never held to earlier ones. Without RESULTS and where nothing was run, the kept results themselves are judged again.
+    Lists values that are not reproduced and claims that are contradicted. These are results and do not fail the
+    command. Without RESULTS it counts the verdicts of all results by table. The command fails if something changed
+    against the baseline: a count, an error, an objective or a verdict. On other processors or library versions, counts
+    may differ as far as each solver declares. Seconds are never compared. Without any results, it judges the baseline.
 
-    Exit codes: 0, nothing has changed; 1, something has, or with --strict something is not reproduced; 2, bad input.
+    Exit codes: 0, nothing changed; 1, something changed, or with --strict something is not reproduced; 2, bad input.
     """
     from mpu_bench.errors import ConfigError, StoreError
     from mpu_bench.files import is_folder

@@ -13,14 +13,15 @@ from mpu_bench.cli.options import FAILED, console
 def check_solver(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file that defines solvers.")],
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The solver. By default all that the file defines.")
+        str | None, typer.Option(metavar="NAME", help="The solver to check. By default every solver of the file.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="What one check may take, compiling and all.")] = 120.0,
+    seconds: Annotated[float, typer.Option(min=1, help="Time limit of one check, with compiling.")] = 120.0,
 ) -> None:
-    """Check that a solver of your own does what every solver promises.
+    """Run the contract tests on your solver.
 
-    The file is code that runs with your rights, in a child process. Exit codes: 0, all holds; 1, something does not;
-    2, bad input.
+    The file is code that runs with your rights, in a child process.
+
+    Exit codes: 0, all tests pass; 1, some fail; 2, bad input.
     """
     from mpu_bench.solvers.plugins.checking import check_solvers
 

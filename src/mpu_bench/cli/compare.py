@@ -51,23 +51,23 @@ class _Pair:
 def compare(
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="A results folder.")],
     second: Annotated[
-        Path | None, typer.Argument(metavar="SECOND", help="Another, the same solvers of which are compared.")
+        Path | None, typer.Argument(metavar="SECOND", help="Another results folder with the same solvers.")
     ] = None,
     solvers: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="NAME NAME",
-            help="Compare the first of these solvers, of FIRST, with the second, of SECOND or of FIRST too. "
+            help="Compare the first of these solvers, of FIRST, with the second, of SECOND or also of FIRST. "
             'One of several settings: "bpegasos maintenance=merging budget=100".',
         ),
     ] = None,
     quantity: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Compare this quantity only, a column of table.csv; may be given again."),
+        typer.Option(metavar="NAME", help="Compare this quantity only, a column of table.csv (repeatable)."),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="How to write it.")] = Form.TABLE,
+    form: Annotated[Form, typer.Option("--format", help="The output format.")] = Form.TABLE,
 ) -> None:
-    """Compare two results folders, or two solvers, run by run: who is better, by how much, and whether chance does it.
+    """Compare two results folders, or two solvers, run by run: effect sizes with significance tests.
 
     Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
     mean difference (× marks a ratio, of geometric means), its 95% interval and p by the paired t test over seeds, or

@@ -44,16 +44,18 @@ def add(
     test: TestFile = None,
     split: Split = None,
     seed: SplitSeed = 0,
-    name: Annotated[str | None, typer.Option(metavar="N", help="What to call it. By default as the file.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="N", help="The name of the dataset. By default that of the file.")
+    ] = None,
     missing: MissingRule = "refuse",
     scale: Scale = None,
     header: Header = None,
     separator: Separator = None,
     missing_words: MissingWords = True,
     first_index: FirstIndex = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the card that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing card.")] = False,
 ) -> None:
-    """Make a dataset of your own file: look at it, count it, write its card. The file stays where it is."""
+    """Add your data file as a dataset: read it and write its card. The file stays where it is."""
     from mpu_bench.cli import adding
 
     given = {
@@ -78,11 +80,12 @@ def fetch(names: DatasetNames, data_folder: DataFolder = None, mirror: Mirror = 
 
 @app.command()
 def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Hash the files of datasets again and compare with the expected hashes."""
+    """Compare the files of datasets with their expected hashes."""
     from mpu_bench.data.download import fetch
+    from mpu_bench.data.prepare.load import obtainable
 
     home = data_home(data_folder)
-    for card in _cards(names):
+    for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
             found = fetch.verify(file, home)
             words = "correct" if file.path is None else f"your own file, {_state(card, home)}"

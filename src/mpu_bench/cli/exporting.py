@@ -12,14 +12,19 @@ from mpu_bench.cli.options import FAILED, DataFolder, say, write
 from mpu_bench.installed import extra
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from mpu_bench.models.export.agreement import RowsAtHand
     from mpu_bench.models.export.c_fixed_machines import FixedPoint
     from mpu_bench.models.export.c_float import Source
+    from mpu_bench.models.export.device import Device
+    from mpu_bench.models.export.footprint import Footprint
     from mpu_bench.models.export.portable import Portable
     from mpu_bench.models.saved import SavedModel
 
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
 _LEAST_AGREEMENT = 0.99
+_MADE_UP_ROWS = 20  # to run where there are no others
 _MOST_BITS = 16
 
 
@@ -40,6 +45,15 @@ def export_c(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
     ] = None,
+    with_test: Annotated[
+        bool,
+        typer.Option(
+            "--with-test", help="Write a test program with rows of --check, a makefile and an Arduino sketch."
+        ),
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compile and run it for cortex-m0 or cortex-m4, in qemu.")
+    ] = None,
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
@@ -49,8 +63,13 @@ def export_c(
     """
     from mpu_bench import load
     from mpu_bench.errors import UserError
+    from mpu_bench.files import told_if_unwritable, write_text
+    from mpu_bench.models.export import c_test
+    from mpu_bench.models.export.device import named
+    from mpu_bench.models.export.footprint import footprint
     from mpu_bench.models.export.portable import portable
 
+    target = None if device is None else named(device)
     if out is not None:
         check_free(out, force)
     if bits is not None and not fixed_point:
@@ -58,18 +77,29 @@ def export_c(
     saved = load(model)
     portable_model = portable(saved)
     rows = _rows_at_hand(saved, portable_model, check, data_folder)
+    if with_test and (out is None or rows is None or rows.numbers is None):
+        raise UserError("--with-test needs --out FILE, and rows to test it on: a file of raw ones, --check DATA")
     source, how = _source(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
+    given, labels = _as_given(saved, portable_model, rows, how)
+    if target is not None:
+        _check_device(footprint(portable_model, source, target, given, labels), target, rows)
+    texts = {} if out is None else {out: source.text}
+    if out is not None and with_test:
+        texts |= c_test.files_beside(source, out, given, labels)
+    for path in [*texts][1:]:
+        check_free(path, force)
+    for path, text in texts.items():
+        with told_if_unwritable(path):
+            write_text(path, text)
     if out is None:
         write(source.text)
     else:
-        from mpu_bench.files import told_if_unwritable, write_text
-
-        with told_if_unwritable(out):
-            write_text(out, source.text)
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
+    if with_test:
+        say(f"written beside it: {', '.join(path.name for path in [*texts][1:])}")
     _tell_sizes(source)
 
 
@@ -213,14 +243,45 @@ def _compared(
     return found.share
 
 
-def _tell_sizes(source: Source) -> None:
-    from mpu_bench.models.export.agreement import compiled_size
+def _as_given(
+    saved: SavedModel, model: Portable, rows: RowsAtHand | None, how: FixedPoint | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return rows as the C file takes them, with Python's labels; rows of random features where there are none."""
+    import numpy as np
 
-    size = compiled_size(source)
-    code = "code not measured" if size.code is None else f"{size.code:,} of code (as compiled here)"
-    say(f"flash: {source.constant_bytes:,} bytes of constants, {code}")
-    stack = "" if size.stack is None else f"; stack with all else, as compiled here: {size.stack:,}"
-    say(f"RAM: {source.array_bytes:,} bytes of arrays on the stack{stack}")
+    from mpu_bench.core.models import labels_of
+    from mpu_bench.core.rows import Dense
+    from mpu_bench.models.export.agreement import RowsAtHand
+    from mpu_bench.models.export.footprint import raw_rows
+
+    if rows is None:
+        features = np.random.default_rng(0).normal(size=(_MADE_UP_ROWS, model.features)).astype(np.float32)
+        features[:, model.made_of_columns :] = model.constants
+        rows = RowsAtHand(None, features, saved.model.scores(Dense(features)))
+    numbers = raw_rows(model, rows.features) if rows.numbers is None else rows.numbers
+    return numbers if how is None else how.rows(numbers), labels_of(rows.scores)
+
+
+def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
+    """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
+    say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
+    say(
+        f"{device.name}: {found.instructions:,} instructions a prediction, about {found.milliseconds(device):.2g} ms "
+        f"({device.timing}, an estimate)"
+    )
+    if found.estimated:
+        say(f"{device.name}: all of this is an estimate from a table of measured models ({found.estimated})")
+        return
+    say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
+    if rows is not None and rows.numbers is not None:
+        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree there")
+        if found.differ > (1 - _LEAST_AGREEMENT) * found.rows:
+            say(f"nothing is written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels are the same")
+            raise typer.Exit(FAILED)
+
+
+def _tell_sizes(source: Source) -> None:
+    say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} of arrays on the stack")
     words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
     told = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
-    say(f"a prediction: {', '.join(told)}")
+    say(f"a prediction: {', '.join(told)}; what a device takes: --device cortex-m0")

@@ -23,13 +23,13 @@ def list_kind(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list: solvers, datasets, kernels or configs.")],
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Only these; of solvers with every parameter.", show_default=False),
+        typer.Argument(metavar="NAME", help="Only these; solvers with every parameter.", show_default=False),
     ] = None,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Of configs: print their JSON Schema, for an editor that checks keys.")
+        bool, typer.Option("--schema", help="With configs: print their JSON Schema, for editors that check keys.")
     ] = False,
 ) -> None:
-    """List the solvers, datasets, kernels or configs that there are; of a solver all that there is to know."""
+    """List the available solvers, datasets, kernels or configs; with the NAME of a solver, full details."""
     from mpu_bench.cli import listing
 
     if schema:

@@ -23,20 +23,20 @@ ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A saved model, such as results/adult/models/....mpu.")
 ]
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="svmlight, CSV, TSV or Parquet; or a dataset, whose test part is taken.")
+    str, typer.Argument(metavar="DATA", help="svmlight, CSV, TSV or Parquet; or a dataset, for its test set.")
 ]
 LabelColumn = Annotated[
     str | None,
     typer.Option("--label", metavar="COLUMN", help="The column with the label. By default that of the model."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
 
 def predict(
     model: ModelFile,
     data: DataFile,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The CSV file to write. By default the text is printed.")
+        Path | None, typer.Option(metavar="FILE", help="The CSV file to write. By default standard output.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
     label: LabelColumn = None,

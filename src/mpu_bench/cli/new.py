@@ -9,7 +9,7 @@ import typer
 
 from mpu_bench.cli.options import say
 
-app = typer.Typer(no_args_is_help=True, help="Write files to begin with.")
+app = typer.Typer(no_args_is_help=True, help="Write template files.")
 
 
 @app.callback()
@@ -19,13 +19,15 @@ def _options() -> None:
 
 @app.command()
 def solver(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called in configs and tables: my-solver.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in configs and tables, such as my-solver.")],
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The Python file. By default NAME.py, with underscores; a config is beside."),
+        typer.Option(
+            metavar="FILE", help="The Python file. By default NAME.py, with underscores. The config goes next to it."
+        ),
     ] = None,
 ) -> None:
-    """Write a solver of your own to change, and a config that runs it beside two of the project's."""
+    """Write a solver template, and a config that compares it with two of the project's solvers."""
     from mpu_bench.solvers.plugins import scaffold
 
     path, config = scaffold.write(name, file)

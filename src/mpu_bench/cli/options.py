@@ -104,7 +104,7 @@ DataFolder = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Where datasets are kept. By default MPU_BENCH_DATA, or your user data folder.",
+        help="The data directory. By default MPU_BENCH_DATA, or your user data folder.",
         show_default=False,
     ),
 ]
@@ -113,14 +113,14 @@ Mirror = Annotated[
     typer.Option(
         "--mirror",
         metavar="URL|DIR",
-        help="Where to look for data files first. By default MPU_BENCH_MIRROR.",
+        help="A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
         show_default=False,
     ),
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.", envvar="MPU_BENCH_OFFLINE")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print a line for every run, as in a log, and no table of them.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print one line per run, as in a log, and no live table.")]
 ResultsRoot = Annotated[
-    Path, typer.Option("--results", metavar="DIR", help="Where results are kept: experiment X in DIR/X.")
+    Path, typer.Option("--results", metavar="DIR", help="The results folder: experiment X goes to DIR/X.")
 ]
 ResultsFolder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")]
 ResultsFolders = Annotated[

@@ -22,14 +22,14 @@ def reproduce(
     ] = False,
     plain: Plain = False,
 ) -> None:
-    """Run every config of the papers, cheapest first, and compare with the published numbers.
+    """Run every config of the papers, cheapest first, and compare with the reported numbers.
 
-    With --profile ci it takes minutes. --jobs is for configs that judge errors and counts: where seconds are judged,
-    one run is made at a time. What has a result is kept, a failure stops nothing else, and a run whose data cannot be
-    had is a row that says so. Writes a file for each published table, an overview and the page.
+    With --profile ci it takes minutes. --jobs applies to configs that judge errors and counts; if seconds are judged,
+    runs go one at a time. Runs with a result are not repeated, a failure stops no other run, and missing data are rows
+    with the reason. Writes a file for each reported table, an overview and the page.
 
-    Exit codes: 0, all ran, whatever the verdicts are (mpu-bench check judges them); 1, something failed; 2, bad
-    input; 130 or 143, interrupted.
+    Exit codes: 0, all ran, for any verdicts (mpu-bench check judges them); 1, some run failed; 2, bad input; 130 or
+    143, interrupted.
     """
     from mpu_bench.cli import verdicts
     from mpu_bench.display.live import Display

@@ -36,7 +36,7 @@ def plot(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Draw only this figure; 'all': every one that has data. By default those that the config names.",
+            help="Draw only this figure; 'all': every figure with data. By default the figures of the config.",
         ),
     ] = None,
     against: Annotated[
@@ -45,11 +45,9 @@ def plot(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the figures. By default RESULTS/figures.")
     ] = None,
-    to: Annotated[
-        str, typer.Option(metavar="FORMS", help="The forms of the files: some of svg,pdf,png.")
-    ] = "svg,pdf,png",
+    to: Annotated[str, typer.Option(metavar="FORMS", help="The file formats: some of svg,pdf,png.")] = "svg,pdf,png",
 ) -> None:
-    """Draw the figures of a results folder as SVG, PDF and PNG, at the size they are printed."""
+    """Draw the figures of a results folder as SVG, PDF and PNG, at the size of a printed column."""
     from mpu_bench.report import figures
 
     for path in figures.plot(results, figure, against=against, out=out, forms=list(dict.fromkeys(to.split(",")))):
@@ -60,7 +58,7 @@ def report(
     results: ResultsFolders = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the pages.")] = Path("results/page"),
     documentation: Annotated[
-        str, typer.Option(metavar="URL|FILE", help="Where the documentation is: the pages link to it.")
+        str, typer.Option(metavar="URL|FILE", help="The address of the documentation, for links.")
     ] = "",
 ) -> None:
     """Write pages that open from disk: tables, figures, verdicts, and the command that repeats each row."""
@@ -75,7 +73,7 @@ def export(
     results: ResultsFolder,
     to: Annotated[TableFormat, typer.Option(help="The format.")] = TableFormat.CSV,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file to write. By default the text is printed.")
+        Path | None, typer.Option(metavar="FILE", help="The file to write. By default standard output.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -101,7 +99,7 @@ def clean(
     results: ResultsFolder,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a results folder: what mpu-bench has written there, and nothing else."""
+    """Delete what mpu-bench wrote in a results folder, and nothing else."""
     from mpu_bench.display.terminal import confirmed
     from mpu_bench.report import cleaning
 

@@ -27,17 +27,17 @@ def run(
     ],
     options: RunOptions,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List runs, how long they take, and downloads; execute nothing.")
+        bool, typer.Option("--dry-run", help="List runs, their time and downloads; execute nothing.")
     ] = False,
     debugger: Annotated[
         bool,
-        typer.Option("--pdb", help="Make runs in this process, plugins and all, and open pdb where one raises."),
+        typer.Option("--pdb", help="Run in this process, plugins included, and open pdb where a run raises."),
     ] = False,
     plain: Plain = False,
 ) -> None:
-    """Run an experiment: fetch its data, make the runs that have no result yet, print the table.
+    """Run an experiment: fetch its data, run what has no result yet, print the table.
 
-    A config with plugins: is code, which runs with your rights, with --dry-run too: run it only if you trust it.
+    A config with plugins: is code and runs with your rights, also with --dry-run. Run it only if you trust it.
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from mpu_bench.selection.candidates import Candidate
     from mpu_bench.selection.outcome import Outcome
     from mpu_bench.selection.session import Session
+    from mpu_bench.selection.target import Target
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
+_ROWS_ON_DEVICE = 50
 _MOST_COLUMNS = 20  # that are left out, named
 _WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
@@ -78,6 +80,13 @@ def try_(
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="The most that the chosen model may take, such as 64KB.")
     ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Choose what fits cortex-m0 or cortex-m4, as compiled for it.")
+    ] = None,
+    flash: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Of the device, such as 32KB (32,000) or 32KiB (32,768 bytes).")
+    ] = None,
+    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Of the device, such as 8KiB.")] = None,
     only: Annotated[
         str | None, typer.Option(metavar="NAME,NAME", help="Try these classifiers only, such as smo,bpegasos-100,SVC.")
     ] = None,
@@ -115,16 +124,17 @@ def try_(
         "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
     wishes = {key: value for key, value in given.items() if value is not None}
-    budgets, most_bytes = _budgets(budget), _bytes(memory)
+    budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
+    target = _target(device, flash, ram)
     name, options = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
-    session = _session(source, budgets, only, seconds)
+    session = _session(source, budgets, only, seconds, target)
     session.most_bytes = most_bytes
     code = _select(
         session, file, wishes=wishes, jobs=jobs or min(os.cpu_count() or 1, _MOST_JOBS), folder=results / f"try-{name}"
     )
-    took, working = (time.monotonic() - each for each in (began, session.began + session.preparing))
+    took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes and compile")
     raise typer.Exit(code)
 
@@ -138,10 +148,25 @@ def _budgets(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def _bytes(text: str | None) -> int | None:
+def _bytes(text: str | None, option: str) -> int | None:
     from mpu_bench.config.schema import bytes_of
 
-    return None if text is None else bytes_of(text, "--memory")
+    return None if text is None else bytes_of(text, option)
+
+
+def _target(device: str | None, flash: str | None, ram: str | None) -> Target | None:
+    """Return the device to choose for; what is not given of it is as on a chip with it."""
+    from mpu_bench.errors import ConfigError
+    from mpu_bench.models.export.device import named
+    from mpu_bench.selection.target import Target
+
+    if device is None:
+        if flash is not None or ram is not None:
+            raise ConfigError("--flash and --ram are those of a device: name it by --device")
+        return None
+    chosen = named(device)
+    bytes_there = _bytes(flash, "--flash") or chosen.flash, _bytes(ram, "--ram") or chosen.ram
+    return Target(chosen, *bytes_there)
 
 
 def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -174,7 +199,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     return found
 
 
-def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: float) -> Session:
+def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: float, target: Target | None) -> Session:
     """Load the rows, and settle who is tried."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.errors import DataError
@@ -205,9 +230,12 @@ def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: f
     tried = candidates(Facts(data.width, chosen != "accuracy", budgets))
     if only is not None:
         tried = _among(tried, only)
-    return Session(
+    session = Session(
         replace(source, metric=chosen), tried, learned_from=data.learned_from, all_rows=data.problem.n, seconds=seconds
     )
+    if target is not None:
+        session.target = replace(target, rows=data.test[0][:_ROWS_ON_DEVICE])
+    return session
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:

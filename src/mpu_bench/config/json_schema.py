@@ -121,7 +121,7 @@ def _swept(model: type[Strict], kernels: Any = None) -> type[Strict]:
             one = one | OverExamples | FromRegularization if name == "nu" else one | OverExamples
         many = _listed[one] if kernels is None else _listed[one] | PerDataset[Any]
         fields[name] = (many, None if field.is_required() else field.default)
-    fields |= {} if kernels is None else {"kernel": (kernels, None), "tune": (Tune, None)}
+    fields |= {} if kernels is None else {"kernel": (kernels, None), "tune": (Tune | _per_dataset[Tune], None)}
     return create_model(model.__name__, __base__=Strict, __doc__=model.__doc__, **fields)
 
 

@@ -335,14 +335,15 @@ def solvers_of(
     name, below = named(node, "solver", solvers.SOLVERS)
     root, own = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
-    grid = _grid(below["tune"] if "tune" in own else root["tune"])
+    tune_node = below["tune"] if "tune" in own else root["tune"]
     fields = names_of_parameters(name)
     budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
     sizes = {"vectors": list(content.budget.vectors)} if budgeted and content.budget is not None else {}
-    entry = {"kernel": kernel_node.value} | {key: value for key, value in own.items() if key != "tune"} | sizes
+    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | own | sizes
     for label, chosen in _selected(below.holding(entry), labels, known):
         chosen_kernel = kernel_node.holding(chosen.value["kernel"])
-        plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", *sizes)})
+        grid, apart = _grid(tune_node.holding(chosen.value["tune"])), ("kernel", "tune", *sizes)
+        plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in apart})
         grid.check(f"solver '{name}'", fields, plain.value)
         count = product([_check_lists(plain), _count_kernels(chosen_kernel), combinations(sizes)])
         size.add(count, grid.trials, label, below)

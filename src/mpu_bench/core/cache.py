@@ -90,12 +90,12 @@ def folder_of(module: str) -> Path:
     return cache_folder() / f"{module if module in _sources() else 'mpu_bench.users'}-{source_hash(module)}"
 
 
-def folder_of_function(function: Callable[..., Any]) -> Path:
-    """Return where what is compiled of one function is kept, and nothing else; it counts as in use from now on."""
+def folder_of_function(function: Callable[..., Any], kind: str = "") -> Path:
+    """Return where what is compiled of one function is kept, by its kind; it counts as in use from now on."""
     folder = folder_of(function.__module__)
     with suppress(OSError):
         os.utime(folder)
-    return folder / f"{function.__qualname__}-{function.__code__.co_firstlineno}"
+    return folder / f"{function.__qualname__}-{function.__code__.co_firstlineno}{kind}"
 
 
 @cache

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, update_wrapper, wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ from numba import njit, types
 from numba.core import config
 from numba.core.errors import TypingError
 from numba.core.event import trigger_event
-from numba.extending import overload
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import typeof_impl
 from numba.np.numpy_support import as_dtype
 
 from mpu_bench.core import cache
@@ -43,25 +46,63 @@ def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = Fals
 
     Returns
     -------
-    dispatcher
-        Raises numba's own error when a function that makes an array is compiled without ``allocates`` ("NRT required
-        but not enabled").
+    Jitted
+        Or numba's dispatcher, of a function that is inlined. Raises numba's own error when a function that makes an
+        array is compiled without ``allocates`` ("NRT required but not enabled").
     """
     settings: dict[str, Any] = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
 
     def decorate(body: Callable[..., Any]) -> Any:
-        if config.DISABLE_JIT or not cache.use_cache():  # type: ignore[attr-defined]
-            return njit(**settings)(body)
-        folder, others = cache.folder_of_function(body), config.CACHE_DIR  # type: ignore[attr-defined]
-        try:
-            config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
-            dispatcher = njit(cache=True, **settings)(body)
-        finally:
-            config.CACHE_DIR = others  # type: ignore[attr-defined]
-        dispatcher.compile = _checked(dispatcher, folder)
-        return dispatcher
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return body
+        return _dispatcher(body, settings) if "inline" in options else Jitted(body, settings)
 
     return decorate if function is None else decorate(function)
+
+
+class Jitted:
+    """A function that is compiled once for callers that are jitted and, where Python calls it, once for Python.
+
+    What Python calls takes its arguments apart: of a state of fifty arrays that is a fifth of the time of compiling,
+    and most functions are never called so. Without it a call from Python ends the process.
+    """
+
+    def __init__(self, body: Callable[..., Any], settings: dict[str, Any]) -> None:
+        self.py_func, self._settings = body, settings
+        update_wrapper(self, body)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call what is compiled for Python."""
+        return self.from_python(*arguments)
+
+    @cached_property
+    def from_python(self) -> Any:
+        """Numba's dispatcher of calls from Python."""
+        return _dispatcher(self.py_func, self._settings)
+
+    @cached_property
+    def from_jitted(self) -> Any:
+        """Numba's dispatcher of calls from jitted functions."""
+        return _dispatcher(self.py_func, self._settings | {"no_cpython_wrapper": True}, "-jitted")
+
+
+@typeof_impl.register(Jitted)
+def _(function: Jitted, _context: Any) -> types.Dispatcher:
+    return types.Dispatcher(function.from_jitted)
+
+
+def _dispatcher(body: Callable[..., Any], settings: dict[str, Any], kind: str = "") -> Any:
+    """Return numba's dispatcher of a function, with a folder of compiled code by its kind."""
+    if not cache.use_cache():
+        return njit(**settings)(body)
+    folder, others = cache.folder_of_function(body, kind), config.CACHE_DIR  # type: ignore[attr-defined]
+    try:
+        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+        dispatcher = njit(cache=True, **settings)(body)
+    finally:
+        config.CACHE_DIR = others  # type: ignore[attr-defined]
+    dispatcher.compile = _checked(dispatcher, folder)
+    return dispatcher
 
 
 def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
@@ -74,7 +115,7 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
     def checked(types_of_arguments: Any) -> Any:
         if types_of_arguments in dispatcher.overloads:
             return get_ready(types_of_arguments)
-        with trigger_event(GETS_READY):
+        with trigger_event(GETS_READY), _no_collection():
             cache.remove_damaged(folder)
             compiled = dispatcher.stats.cache_misses.total()
             try:
@@ -86,6 +127,18 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
                     cache.keep_checksums(folder)
 
     return checked
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking again and again through all that compiling makes: a tenth of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -102,8 +155,8 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         def _(rows, i, w):
             ...
 
-    Inside jitted code the choice falls when the caller is compiled (`numba.extending.overload`), so it costs
-    nothing; in plain Python, and with ``NUMBA_DISABLE_JIT=1``, the same bodies run.
+    Inside jitted code the choice falls when the caller is compiled, so it costs nothing, and a body is compiled and
+    kept as any other jitted function is; in plain Python, and with ``NUMBA_DISABLE_JIT=1``, the same bodies run.
 
     Parameters
     ----------
@@ -121,7 +174,8 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     if function is None:
         return lambda later: jit_dispatch(later, allocates=allocates, **options)
     name, arguments = function.__name__, len(signature(function).parameters)
-    bodies: dict[type, Callable[..., Any]] = {}
+    settings = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
+    bodies: dict[type, Jitted] = {}
 
     def complaint(type_name: object, given: int) -> str:
         if given != arguments:
@@ -135,26 +189,39 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         body = bodies.get(key)
         if body is None or 1 + len(others) != arguments:
             raise TypeError(complaint(type(first).__name__, 1 + len(others)))
-        return body(first, *others)
+        return body.py_func(first, *others)
 
-    def choose(first: Any, *others: Any) -> Callable[..., Any]:
+    def choose(first: Any, *others: Any) -> types.Dispatcher:
         key = float if isinstance(first, types.Float) else getattr(first, "instance_class", None)
         if isinstance(first, types.Array):
             key = as_dtype(first.dtype).type
         body = bodies.get(key)  # type: ignore[arg-type]
         if body is None or 1 + len(others) != arguments:
             raise TypingError(complaint(first, 1 + len(others)))
-        return body
+        return types.Dispatcher(body.from_jitted)
 
     def register(tuple_type: type) -> Callable[..., Any]:
         def keep(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(signature(body).parameters) != arguments:
                 raise TypeError(f"{name} takes {arguments} arguments; the body for {tuple_type.__name__} does not")
-            return bodies.setdefault(tuple_type, body)
+            bodies.setdefault(tuple_type, Jitted(body, settings))
+            return body
 
         return keep
 
-    settings = {"_nrt": allocates} | _SETTINGS | options
-    overload(dispatched, jit_options=settings, strict=False)(choose)  # type: ignore[arg-type]
-    dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
+    class Choice(AbstractTemplate):
+        """How numba types a call, and finds what is compiled for it."""
+
+        key = dispatched
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """Return the signature of the body for the type of the first argument."""
+            return choose(*args).get_call_type(self.context, args, kws)
+
+        def get_impl_key(self, signature: Any) -> Any:
+            """Return what is compiled for a signature."""
+            return choose(*signature.args).get_impl_key(signature)
+
+    infer_global(dispatched, types.Function(Choice))
+    dispatched.register = register  # type: ignore[attr-defined]
     return dispatched

@@ -86,13 +86,10 @@ def touch(lru, slot):
     before[newest] = after[end] = slot
 
 
-@jit
-def clear(lru):
+def clear(lru: LRU) -> None:
     """Keep no row; the order of the slots stays."""
-    for slot in range(len(lru.row_of_slot)):
-        if lru.row_of_slot[slot] != _NO_ROW:
-            lru.slot_of_row[lru.row_of_slot[slot]] = _NEVER_KEPT
-            lru.row_of_slot[slot] = _NO_ROW
+    lru.slot_of_row[lru.row_of_slot[lru.row_of_slot != _NO_ROW]] = _NEVER_KEPT
+    lru.row_of_slot[:] = _NO_ROW
 
 
 def renew(lru: LRU) -> None:

@@ -16,8 +16,10 @@ from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report.tables import Table
 
 if TYPE_CHECKING:
+    from mpu_bench.models.export.footprint import Footprint
     from mpu_bench.selection.outcome import Outcome, Row
     from mpu_bench.selection.session import Session
+    from mpu_bench.selection.target import Target
 
 _LINES_A_SECOND = 4
 _WIDTH = 40  # of the bar
@@ -71,7 +73,8 @@ def table(outcome: Outcome) -> Drawn:
     """Return the candidates, the best on the test set first; while that is not known, on the validation set."""
     words = METRICS[outcome.metric]
     headings = ["classifier", *_measured(outcome, f"{words}, %", "error, %"), f"validation {words}, %", "rows",
-                "training s", "prediction", "support vectors", "bytes", "settings", ""]  # fmt: skip
+                "training s", "prediction", "support vectors", "bytes", *_on_device(outcome), "settings",
+                ""]  # fmt: skip
     best_first = sorted(outcome.rows, key=lambda each: (-outcome.score(each), _or_infinite(each.choosing_error)))
     rows = [
         [styled(cell, "bold" if row is outcome.chosen else "") for cell in _cells(outcome, row)] for row in best_first
@@ -83,6 +86,10 @@ def table(outcome: Outcome) -> Drawn:
 def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
     """Return both, or the error alone where accuracy chooses."""
     return [error] if outcome.metric == "accuracy" else [score, error]
+
+
+def _on_device(outcome: Outcome) -> list[str]:
+    return [] if outcome.target is None else ["flash", "RAM", "instructions"]
 
 
 def _or_infinite(number: float | None) -> float:
@@ -100,6 +107,7 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
         "" if row.seconds_per_prediction is None else f"{1e6 * row.seconds_per_prediction:.3g} µs",
         f"{row.vectors:,}" if row.vectors else "",
         "" if row.size is None else decimal(row.size),
+        *(f"{getattr(row.footprint, each.lower(), ''):,}" if row.footprint else "" for each in _on_device(outcome)),
         row.settings,
         reason,
     ]
@@ -145,11 +153,35 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
         return [best, advice]
     if not known:
         return [f"{told} there was no time to train; give it more --seconds"]
+    if outcome.known and outcome.target is not None:
+        return [_too_large(outcome, outcome.target, told)]
     if outcome.known:
         return [f"{told} no model of this project is so small; give a larger --memory"]
     ahead = min(known, key=lambda each: _or_infinite(each.choosing_error))
     score = f"{METRICS[outcome.metric]} {100 * (1 - _or_infinite(ahead.choosing_error)):.2f} %"
     return [f"{told} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
+
+
+def _fitting(found: Footprint, target: Target) -> str:
+    """Return what the choice takes of its device, and how that is known."""
+    known = (
+        f"all of this is an estimate from a table of measured models ({found.estimated})"
+        if found.estimated
+        else f"compiled, and run in qemu: {found.rows - found.differ} of {found.rows} labels agree"
+    )
+    return (
+        f"it fits {target.words}: {found.flash:,} and {found.ram:,} bytes, {found.instructions:,} instructions a "
+        f"prediction, about {found.milliseconds(target.device):.2g} ms ({target.device.timing}, an estimate); {known}"
+    )
+
+
+def _too_large(outcome: Outcome, target: Target, told: str) -> str:
+    told = f"{told} none fits {target.words}"
+    known = [(each.footprint.flash, each.footprint.ram, each.name) for each in outcome.rows if each.footprint]
+    if known:
+        flash, ram, name = min(known)
+        told += f": the smallest, {name}, takes {flash:,} bytes of flash and {ram:,} of RAM"
+    return f"{told}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
 
 
 def sentences(outcome: Outcome, name: str) -> list[str]:
@@ -165,6 +197,8 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
         f"{rows} in {chosen.seconds:.3g} s; its validation {words} is the best of this project's classifiers"
     )
     told = [choice]
+    if outcome.target is not None and chosen.footprint is not None:
+        told.append(_fitting(chosen.footprint, outcome.target))
     if not is_whole:
         told.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
     test = "McNemar" if outcome.metric == "accuracy" else "paired by class"

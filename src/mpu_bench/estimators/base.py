@@ -6,7 +6,8 @@ import time
 from abc import ABC, abstractmethod
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -278,7 +279,8 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         """Set what is left of training, and return what the solver certifies of it."""
         for name in ("dual_gap_", "support_", "n_support_", "_is_sparsified"):  # of another fit
             self.__dict__.pop(name, None)
-        self.model_, self._trained_with = solver.model(state), self.get_params(deep=False)
+        self.model_ = solver.model(state)
+        self._trained_with = {name: getattr(self, name) for name in _parameters_of(type(self))}
         self._check_finite(answers.is_finite(self.model_), "its model")
         problems = _binary_problems(solver, state, n)
         self.n_iter_ = max(1, *(count if self.bounds == "iterations" else -(-count // of) for count, of in problems))
@@ -445,6 +447,12 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@cache
+def _parameters_of(kind: type) -> tuple[str, ...]:
+    """Return the names of a classifier's parameters, which `get_params` finds anew each time."""
+    return tuple(field.name for field in fields(kind))
 
 
 def _binary_problems(solver: Solver, state: Any, n: int) -> list[tuple[int, int]]:

@@ -41,6 +41,8 @@ class IncrementalClassifier(SolverClassifier):
         """Return a piece of X and its labels as indices of `classes_`, which the first piece sets."""
         if not begins:
             self._refuse_changes()
+            if classes is None and (labels := self._known_labels(X, y)) is not None:
+                return X, labels
         check_types(self)
         X, y = validate_data(self, X, y, **ROWS, reset=begins)
         check_classification_targets(y)
@@ -56,6 +58,20 @@ class IncrementalClassifier(SolverClassifier):
         if unknown.any():
             raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is none of classes: {self.classes_}")
         return X, np.searchsorted(self.classes_, y).astype(np.int32)
+
+    def _known_labels(self, X: Any, y: Any) -> NDArray[np.int32] | None:
+        """Return labels as indices of `classes_` where rows and labels are plain arrays without a fault, else None.
+
+        Finding that takes a tenth of the time of scikit-learn's checks, which say what is wrong with all others.
+        """
+        if not (type(X) is type(y) is np.ndarray and X.dtype in ROWS["dtype"] and y.dtype == self.classes_.dtype):
+            return None
+        if not (X.ndim == 2 and y.shape == (len(X),) and len(X) and X.shape[1] == self.n_features_in_):
+            return None
+        if "feature_names_in_" in vars(self) or not X.flags.c_contiguous or not np.isfinite(X).all():
+            return None
+        labels = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        return labels.astype(np.int32) if (self.classes_[labels] == y).all() else None
 
     def _refuse_changes(self) -> None:
         for name, before in self._trained_with.items():

@@ -3,7 +3,8 @@
 What is compared is the processor seconds of one thread, the wall seconds of several; what people see are wall
 seconds. A run is disturbed where the wall seconds may be more than a quarter too long, or its processor was slow. Its
 processor seconds suffer less: beside one other process on the same core, waiting 60% of its seconds, a loop over
-memory took 9% more of them, beside three, waiting 87%, 27% more (gather and sum over 3 MB, AMD EPYC, Linux 6.18).
+memory took 9% more of them, beside three, waiting 87%, 27% more (gather and sum over 3 MB, AMD EPYC, Linux 6.18). So a
+run of one thread that only had to wait, two thirds of its seconds at most, is delayed: its processor seconds count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from mpu_bench.quantities import Record
 
 #: a fifth of the wall seconds lost makes them a quarter longer: well below the factor of 2 that ratios are judged by
 LOST_SHARE = 0.2
+#: with more its processor seconds may be a quarter too many
+_MOST_WAITED_SHARE = 2 / 3
 _TOLD_SHARE = 0.005  # of less, "0%" would be told
 #: a single turn of another process lasts a few milliseconds, so less says something of chance, not of the machine
 LEAST_WAITING_SECONDS = 0.01
@@ -117,6 +120,16 @@ def why(run: Record, fastest_probe: float) -> str:
     if probe > SLOW_PROBE * fastest_probe:
         reasons.append(f"the processor was {probe / fastest_probe:.1f} times slower than at its fastest")
     return "; ".join(reasons)
+
+
+def only_delays(run: Record, fastest_probe: float) -> bool:
+    """Return whether what disturbed a run leaves its processor seconds as they are; parameters as in `why`."""
+    is_slow = _known(run.probe_seconds) > SLOW_PROBE * fastest_probe
+    stolen, waited = _known(run.steal_seconds), _known(run.waiting_seconds)
+    is_stolen = stolen * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS and stolen > LOST_SHARE * _known(run.cpu_seconds)
+    return (
+        run.threads == 1 and not is_slow and not is_stolen and waited <= _MOST_WAITED_SHARE * _known(run.train_seconds)
+    )
 
 
 def _known(number: float | None) -> float:

@@ -54,28 +54,28 @@ class Options:
     """Where and how runs are made, and where their results go."""
 
     profile: str | None = option(None, "Use this profile of the config.", str | None, metavar="NAME")
-    jobs: int = option(
-        1, "How many runs at once. They share the machine, and so their seconds grow.", min=1, max=MOST_JOBS
-    )
+    jobs: int = option(1, "How many runs at once. They share the machine, so their seconds grow.", min=1, max=MOST_JOBS)
     cluster: str | None = option(
         None,
-        "Make the runs on a Dask cluster: the address of its scheduler, the file that it has written, or local:N.",
+        "Use a Dask cluster: the address of its scheduler, the scheduler file, or local:N.",
         str | None,
         metavar="ADDRESS",
     )
     jobs_per_worker: int = option(1, "How many runs at once on each worker of the cluster.", min=1, max=MOST_JOBS)
-    send_data: bool = option(False, "Send prepared data to the machines of the cluster, instead of addresses.")
-    results: Path | str = option(Path("results"), "Where results are kept: experiment X in DIR/X.", Path, metavar="DIR")
+    send_data: bool = option(False, "Send prepared data to the cluster; by default each machine downloads.")
+    results: Path | str = option(
+        Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR"
+    )
     data: Path | str | None = option(
         None,
-        "Where datasets are kept. By default MPU_BENCH_DATA, or your user data folder.",
+        "The data directory. By default MPU_BENCH_DATA, or your user data folder.",
         Path | None,
         metavar="DIR",
         show_default=False,
     )
     mirror: str | None = option(
         None,
-        "Where to look for data files first. By default MPU_BENCH_MIRROR.",
+        "A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
         str | None,
         metavar="URL|DIR",
         show_default=False,

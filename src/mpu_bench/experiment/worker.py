@@ -180,9 +180,12 @@ class RunExecutor:
         is_shared = matrix_seconds is not None
         warned = dict.fromkeys(str(each.message) for each in caught)
         unsaved, can_never = _save_model(task, traced, problem)  # after its memory is measured
+        why = shared_matrix.DISTURBS if is_shared else disturbance.why(record, probe.fastest)
+        is_delayed = bool(why) and not is_shared and disturbance.only_delays(record, probe.fastest)
         record = replace(
             record,
-            disturbed=shared_matrix.DISTURBS if is_shared else disturbance.why(record, probe.fastest),
+            disturbed=why,
+            only_delayed=int(is_delayed) or None,
             unsavable=int(can_never) or None,
             reason="; ".join(filter(None, [traced.reason, *warned, cold, lacking, unsaved])),
             overhead_seconds=time.perf_counter() - began - compile_seconds - (record.train_seconds or 0.0),

@@ -16,6 +16,7 @@ Where all rows were computed before (`compute_all`), a Gram of the same examples
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -219,7 +220,7 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     DataError
         Saying how long they are, and what to do.
     """
-    if not np.isfinite(list(kernel.parameters.values())).all():
+    if not all(map(math.isfinite, kernel.parameters.values())):
         raise DataError(f"the kernel {kernel} has a parameter that is not finite; give another, or scale the features")
     squared_norm = float(norms.max(initial=0.0))
     limit = float(np.finfo(dtype).max) / 4  # what is left is for sums on the way

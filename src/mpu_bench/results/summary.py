@@ -67,10 +67,13 @@ def disturbed_remark(records: Sequence[Record]) -> str:
     disturbed = [run for run in finished if run.disturbed]
     if not disturbed:
         return ""
-    first = disturbed[0]
+    first, delayed = disturbed[0], sum(run.comparable_seconds is not None for run in disturbed)
+    judged = (
+        f"only the processor seconds of {delayed} of them are judged" if delayed else "their seconds are not judged"
+    )
     return (
         f"{naming.DISTURBED} disturbed: {len(disturbed)} of {len(finished)} runs ({first.dataset} {first.solver} "
-        f"seed={first.seed}: {first.disturbed}); their seconds are not judged"
+        f"seed={first.seed}: {first.disturbed}); {judged}"
     )
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.models.evaluation import METRICS
+from mpu_bench.models.export.footprint import Footprint
 from mpu_bench.selection.schedule import Course, Fitted
+from mpu_bench.selection.target import Target
 from mpu_bench.selection.worker import Evaluated
 
 SIGNIFICANT = 0.05
@@ -46,6 +48,8 @@ class Row:
     seconds_per_prediction: float | None = None
     vectors: int | None = None
     size: int | None = None
+    footprint: Footprint | None = None  #: on the device, if there is one
+    fits: bool = True  #: whether it is small enough to be chosen
     reason: str = ""
 
     @property
@@ -78,6 +82,8 @@ class Outcome:
         The candidate that would be the choice, were it better than a constant.
     note : str
         Why the choice is not trained on all rows.
+    target : Target or None
+        The device that it must fit.
     """
 
     rows: list[Row]
@@ -86,6 +92,7 @@ class Outcome:
     metric: str = "accuracy"
     refused: Row | None = None
     note: str = ""
+    target: Target | None = None
 
     @property
     def front(self) -> list[Row]:
@@ -147,21 +154,11 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
     return row
 
 
-def choose(rows: Sequence[Row], most_bytes: int | None) -> Row | None:
-    """Return the candidate of this project that is the best on the validation set; the smaller one of equals.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    most_bytes : int or None
-        A larger model is not chosen.
-    """
+def choose(rows: Sequence[Row]) -> Row | None:
+    """Return the candidate of this project that fits and is the best on the validation set; the smaller of equals."""
     fit = [
-        each
-        for each in rows
-        if each.is_own and each.choosing_error is not None and each.size is not None
-        and (most_bytes is None or each.size <= most_bytes)
-    ]  # fmt: skip
+        each for each in rows if each.is_own and each.fits and each.choosing_error is not None and each.size is not None
+    ]
     return min(fit, key=lambda each: (each.choosing_error, each.size), default=None)
 
 
@@ -208,7 +205,8 @@ def as_csv(outcome: Outcome) -> str:
         | {"metric": outcome.metric, "validation": None if row.choosing_error is None else 1 - row.choosing_error}
         | {"test": row.metrics.get(outcome.metric), "test_standard_error": row.spread}
         | {name.replace("-", "_"): row.metrics.get(name) for name in METRICS}
-        | {"chosen": row is outcome.chosen}
+        | {name: getattr(row.footprint, name, None) for name in ("flash", "ram", "instructions")}
+        | {"fits": row.fits, "chosen": row is outcome.chosen}
         for row in outcome.rows
     ]
     return pd.DataFrame(rows).convert_dtypes().rename(columns={"size": "bytes"}).to_csv(index=False)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.guard.process import awake
+from mpu_bench.models.export.footprint import Footprint
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
+from mpu_bench.selection.target import Target
 from mpu_bench.selection.worker import Answer, Asked, Evaluated, Evaluation, model_path
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
@@ -41,6 +44,8 @@ class Session:
         For models meanwhile.
     most_bytes : int or None
         Which a model may have to be chosen.
+    target : Target or None
+        The device that it must fit.
     changed : function
         Called whenever there is something new, with the outcome so far.
     """
@@ -53,9 +58,12 @@ class Session:
     began: float = field(default_factory=awake)
     folder: Path = Path()
     most_bytes: int | None = None
+    target: Target | None = None
     changed: Callable[[Outcome], None] = lambda _outcome: None
     preparing: float = 0.0
+    compiling: float = 0.0  #: seconds for the device, which are added, too
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
+    _on_device: dict[str, Footprint | str] = field(default_factory=dict)
     _learned: set[int] = field(default_factory=set)  #: fits that were learned of, and whose model may be there
 
     def __post_init__(self) -> None:
@@ -71,17 +79,17 @@ class Session:
     @property
     def seconds_left(self) -> float:
         """Until the end of all."""
-        return self.seconds + self.preparing - self.seconds_spent
+        return self.seconds + self.preparing + self.compiling - self.seconds_spent
 
     @property
     def outcome(self) -> Outcome:
         """What is known by now."""
         rows = [self._row(each) for each in self.schedule.courses.values()]
         if self.last is None:
-            best = choose(rows, self.most_bytes)
+            best = choose(rows)
         else:  # it stays the choice, whatever its size has become
             best = next(row for row in rows if row.name == self.last.fit.candidate.name)
-        outcome = Outcome(rows, best, self.all_rows, self.source.metric, note=self._note)
+        outcome = Outcome(rows, best, self.all_rows, self.source.metric, note=self._note, target=self.target)
         if best is not None and not outcome.is_better_than_constant(best, self.schedule.fits):
             outcome.chosen, outcome.refused = None, best
         return outcome
@@ -89,7 +97,19 @@ class Session:
     def _row(self, course: Course) -> Row:
         name = course.candidate.name
         last = self.last if self.last is not None and self.last.fit.candidate.name == name else None
-        return row_of(course, self._evaluated.get(name), last)
+        row, found = row_of(course, self._evaluated.get(name), last), self._on_device.get(name)
+        row.footprint = found if isinstance(found, Footprint) else None
+        misfit = self._misfit(row.size, found)
+        row.fits, row.reason = not misfit, "; ".join(filter(None, [misfit, row.reason]))
+        return row
+
+    def _misfit(self, size: int | None, found: Footprint | str | None) -> str:
+        """Return why a candidate with a model of that size is too large; nothing if it fits, or is not looked at."""
+        if self.most_bytes is not None and size is not None and size > self.most_bytes:
+            return "is larger than --memory"
+        if isinstance(found, Footprint):
+            return "" if self.target is None else self.target.misfit(found)
+        return found or ""
 
     def make(self, jobs: int) -> Outcome:
         """Tune, evaluate, choose, train the choice on all rows; return what came of it.
@@ -154,8 +174,21 @@ class Session:
     def _see(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
             assert isinstance(answer, Evaluated)
-            self._evaluated[answer.evaluation.name] = answer
+            name = answer.evaluation.name
+            self._evaluated[name] = answer
+            if (found := self._footprint(answer)) is not None:
+                self._on_device[name] = found
             self.changed(self.outcome)
+
+    def _footprint(self, answer: Evaluated) -> Footprint | str | None:
+        """Return what an evaluated model takes of the device, or why it cannot be there; None without a device."""
+        if self.target is None or answer.reason or not self.schedule.courses[answer.evaluation.name].candidate.is_own:
+            return None
+        began = awake()
+        classifier = pickle.loads(model_path(self.folder, answer.evaluation.number).read_bytes())
+        found = self.target.footprint(classifier, self.source, answer.size)
+        self.compiling += awake() - began
+        return found
 
     def _train_choice(self, pool: Pool) -> None:
         """Train the choice on all training rows, unless that would take more seconds than there are."""
@@ -173,12 +206,15 @@ class Session:
             self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
             return
         evaluated = self._answer(pool, Evaluation(chosen.name, 0, left))
+        found = self._footprint(evaluated)
         if evaluated.reason:
             self._note = evaluated.reason
-        elif self.most_bytes is not None and evaluated.size > self.most_bytes:
-            self._note = "the model of all rows is larger than --memory"
+        elif misfit := self._misfit(evaluated.size, found):
+            self._note = f"the model of all rows {misfit}"
         else:
             self.last, self._evaluated[chosen.name] = fitted, evaluated
+            if found is not None:
+                self._on_device[chosen.name] = found
             self.changed(self.outcome)
 
     def _answer(self, pool: Pool, asked: Asked) -> Any:

@@ -17,6 +17,9 @@ from mpu_bench import resources
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
+from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.svmlight import Rules, read_svmlight
 
 NAMES = catalog.names()
 PAPERS = {"mpu-2010", "bpegasos-2010", "forgetron-2005", "sbp-2012", "frank-wolfe-2012"}
@@ -268,3 +271,25 @@ def test_letter_and_usps_are_standardised(shared_home):
     assert usps.train.values.std(dtype=float) == pytest.approx(1, abs=1e-5)
     assert len(np.unique(usps.train.values)) <= 2001  # pixels keep their order: -1.000 to 1.000 in steps of 0.001
     assert usps.labels[:3].tolist() == [6, 5, 4]
+
+
+@pytest.mark.real_data
+def test_smoothed_usps_is_that_of_libsvm(shared_home, real_files):
+    smoothed = load_problem(catalog.card("usps-smoothed"), shared_home)
+    card = catalog.card("usps-libsvm")
+    file = SourceFile("usps.t.bz2", real_files / "usps.t.bz2")
+    chunks = [chunk.dense(card.features) for chunk in read_svmlight(file, Rules(Labels(card.classes), card.features))]
+    assert np.array_equal(np.concatenate([chunk.labels for chunk in chunks]), smoothed.test_labels)
+    difference = np.concatenate([chunk.values for chunk in chunks]) - smoothed.test.values
+    assert np.abs(difference).max() < 1e-6
+    assert smoothed.classes == card.class_names
+    standard = load_problem(catalog.card("usps-libsvm", {"scale": "standard"}), shared_home)
+    assert np.allclose(standard.train.values.mean(axis=0, dtype=float), 0, atol=1e-5)
+    assert np.allclose(standard.train.values.std(axis=0, dtype=float), 1, atol=1e-5)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "rows"), [("pendigits", (7494, 3498)), ("ijcnn", (49990, 91701))])
+def test_the_copies_of_pendigits_and_ijcnn_are_the_datasets(shared_home, name, rows):
+    problem = load_problem(catalog.card(name), shared_home)
+    assert (problem.n, problem.n_test) == rows

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.downloads import known, served
-from tests.http_server import Raw, RawServer
+from tests.http_server import Raw, Server
 
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.http import Policy
@@ -50,8 +50,8 @@ def chunks(*pieces: bytes) -> bytes:
 ALL_CHUNKS = chunks(CONTENT[:7000], CONTENT[7000:])
 
 
-def endless(begin: bytes, piece: bytes) -> Callable[[RawServer], Iterator[bytes]]:
-    def pieces(_server: RawServer) -> Iterator[bytes]:
+def endless(begin: bytes, piece: bytes) -> Callable[[Server], Iterator[bytes]]:
+    def pieces(_server: Server) -> Iterator[bytes]:
         yield begin
         while True:
             yield piece
@@ -59,11 +59,11 @@ def endless(begin: bytes, piece: bytes) -> Callable[[RawServer], Iterator[bytes]
     return pieces
 
 
-def trickle(begin: bytes, piece: bytes) -> Callable[[RawServer], Iterator[bytes]]:
-    def pieces(server: RawServer) -> Iterator[bytes]:
+def trickle(begin: bytes, piece: bytes) -> Callable[[Server], Iterator[bytes]]:
+    def pieces(server: Server) -> Iterator[bytes]:
         for block in endless(begin, piece)(server):
             yield block
-            server.wait(0.02)
+            server.closing.wait(0.02)
 
     return pieces
 
@@ -222,13 +222,13 @@ def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fetched(home: Path, *answers: Raw, policy: Policy = PATIENT, file: RemoteFile | None = None) -> str | None:
     """Fetch what a server answers, and then the file from the same address of a server that is good again."""
-    with RawServer(*answers) as server:
+    with Server(*answers) as server:
         url = f"http://alice:hunter2@127.0.0.1:{server.port}/a9a?t0ken=1"
         wanted = replace(file or known("a9a", content=CONTENT), urls=(url,))
         reason = served(wanted, DataHome(home), policy, CONTENT, SECRETS)
         if reason:
             assert f"http://127.0.0.1:{server.port}/a9a: " in reason
-            server.answers[:] = [GOOD]
+            server.raw[:] = [GOOD]
             assert served(wanted, DataHome(home), PATIENT, CONTENT, SECRETS) is None
     return reason
 

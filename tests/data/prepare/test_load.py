@@ -15,6 +15,7 @@ from tests.datasets_of_user import POINTS, SVMLIGHT, TABLE
 
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.prepare import build, npy
 from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder
 from mpu_bench.errors import DataError, FetchError
@@ -278,3 +279,36 @@ def test_the_order_of_classes_of_a_file_of_ones_own_is_part_of_its_data(tmp_path
         found[problem.fingerprint] = [problem.classes[label] for label in problem.labels]
     one, other = found.values()
     assert one == other
+
+
+INSTEAD = SVMLIGHT.replace("by_hand: make it", "urls: https://example.org/points") + "instead: others\n"
+OTHERS = SVMLIGHT.replace("points", "others")
+
+
+def test_another_dataset_is_read_where_the_files_cannot_be_had(world):
+    world.card(OTHERS, name="others")
+    world.offer("-1 1:7\n+1 2:8\n", "others")
+    (world.mirror / "points").unlink()
+    card = world.card(INSTEAD, {"positive": ["-1"], "augment": 2.0})
+    problem = load_problem(card, world.home)
+    assert (problem.n, problem.features, problem.classes) == (2, 5, ("rest", "-1"))
+    assert describe(card, world.home).fingerprint == problem.fingerprint
+    assert prepared_folder(card, world.home).is_dir()
+    world.offer(POINTS)
+    assert load_problem(card, world.home).n == 2  # what is prepared stays
+    clean_prepared(catalog.card("others"), world.home)
+    fetch(next(iter(card.remote_files)), world.home)
+    assert load_problem(card, world.home).n == 3  # its own files come first
+
+
+def test_the_files_of_a_dataset_come_before_those_of_another(world):
+    world.card(OTHERS, name="others")
+    world.offer("-1 1:7\n+1 2:8\n", "others")
+    assert load_problem(world.card(INSTEAD), world.home).n == 3
+
+
+def test_files_that_nothing_stands_for_are_asked_for(world):
+    world.card(OTHERS, name="others")
+    (world.mirror / "points").unlink()
+    with pytest.raises(FetchError, match="points is not in the data home"):
+        load_problem(world.card(INSTEAD), world.home)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.datasets_of_user import TABLE
 
+from mpu_bench.data.prepare.load import preprocessing_of
 from mpu_bench.errors import DataError
 
 
@@ -36,7 +37,7 @@ def test_columns_are_standardised_by_the_training_part(world, numbers):
     assert not problem.train.values[:, 2].any()  # a column that never changes
 
 
-@pytest.mark.parametrize("scale", ["standard", "unit-interval"])
+@pytest.mark.parametrize("scale", ["standard", "unit-interval", "symmetric"])
 @pytest.mark.parametrize("constant", ["0.1", "14.62", "1e-30"])
 def test_a_column_that_never_changes_becomes_0(world, constant, scale):
     world.offer("".join(f"{constant},{i},{i % 3},{'abc'[i % 3]}\n" for i in range(40)), "table")
@@ -93,3 +94,38 @@ def test_rows_of_unit_length(world, numbers):
     assert np.allclose(np.linalg.norm(dense.train.values, axis=1), 1)
     sparse = world.load(options={"unit_rows": True})
     assert np.allclose(sparse.train.values, [1 / np.sqrt(7.25), 2.5 / np.sqrt(7.25), -1])
+
+
+def test_columns_are_brought_to_minus_one_to_one(world, numbers):
+    values, _ = numbers
+    problem = world.load(TABLE, {"split": {"train": 30}, "scale": "symmetric"}, "table")
+    low, high = values[:30].min(axis=0), values[:30].max(axis=0)
+    wanted = 2 * (values - low) / np.where(high > low, high - low, 1) - 1
+    assert np.allclose(problem.train.values[:, :2], wanted[:30, :2], atol=1e-5)
+    assert np.allclose(problem.test.values[:, :2], wanted[30:, :2], atol=1e-5)
+    assert not problem.train.values[:, 2].any()
+    assert problem.train.values[:, :2].min() == -1
+    assert problem.train.values[:, :2].max() == 1
+
+
+SMOOTHED = TABLE + "smooth: {rows: 1, columns: 3, deviation: 0.5, outside: -1}\n"
+
+
+def test_images_are_smoothed_by_a_gaussian(world, numbers):
+    values, _ = numbers
+    problem = world.load(SMOOTHED, {"split": {"train": 30}}, "table")
+    weights = np.exp(-2 * np.arange(-2, 3) ** 2.0)
+    weights /= weights.sum()
+    padded = np.pad(values, ((0, 0), (2, 2)), constant_values=-1)
+    wanted = sum(weights[k] * padded[:, k : k + 3] for k in range(5))
+    wanted = np.sum([w * np.where(k == 2, wanted, -1) for k, w in enumerate(weights)], axis=0)  # one row of pixels
+    assert np.allclose(problem.train.values, wanted[:30], atol=1e-5)
+    assert preprocessing_of(world.card(SMOOTHED, {"split": {"train": 30}}, "table"), world.home) is None
+
+
+@pytest.mark.parametrize("wrong", ["storage: sparse", "features: 4"])
+def test_only_dense_images_are_smoothed(world, numbers, wrong):
+    key = wrong.partition(":")[0]
+    text = "\n".join(wrong if line.startswith(key) else line for line in SMOOTHED.splitlines())
+    with pytest.raises(DataError, match=r"smooth: needs 'storage: dense' and as many 'features'"):
+        world.card(text, {"split": {"train": 30}}, "table")

@@ -89,9 +89,20 @@ def test_svmlight_refuses_an_index_beyond_uint32_without_a_number_of_features(tm
 
 def test_svmlight_drops_repeated_pairs_if_told_so(tmp_path):
     file = source_file(tmp_path, "+1 1:0.5 1:0.5 2:1\n-1 3:1\n")
-    assert sparse_rows(read_svmlight(file, Rules(SIGNS, drop_repeated=True))) == [(1, {0: 0.5, 1: 1.0}), (0, {2: 1.0})]
+    assert sparse_rows(read_svmlight(file, Rules(SIGNS, repeated="drop"))) == [(1, {0: 0.5, 1: 1.0}), (0, {2: 1.0})]
     other = source_file(tmp_path, "+1 1:0.5 1:0.6 2:1\n")
-    assert "line 1: the index 1 is repeated" in refusal(read_svmlight(other, Rules(SIGNS, drop_repeated=True)))
+    assert "line 1: the index 1 is repeated" in refusal(read_svmlight(other, Rules(SIGNS, repeated="drop")))
+
+
+def test_svmlight_adds_up_repeated_pairs_if_told_so(tmp_path):
+    file = source_file(tmp_path, "+1 1:0.5 1:0.5 2:1 # 2:1\n1 1:3\n-1 3:1 3:-1 4:2\n")
+    rows = sparse_rows(read_svmlight(file, Rules(SIGNS, repeated="keep")))
+    assert rows == [(1, {0: 1.0, 1: 1.0}), (1, {0: 3.0}), (0, {3: 2.0})]
+    for text, said in [
+        ("+1 1:a 1:2\n", "line 1: '1:a': the value"),
+        ("+1 2:1 1:1 2:1\n", "line 1: the index 1 is not rising"),
+    ]:
+        assert said in refusal(read_svmlight(source_file(tmp_path, text), Rules(SIGNS, repeated="keep")))
 
 
 def test_zeros_are_dropped_and_empty_rows_kept(tmp_path):

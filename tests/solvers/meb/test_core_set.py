@@ -48,4 +48,6 @@ def test_what_has_no_weight_leaves():
     np.testing.assert_array_equal(core.members[:5], np.arange(25, 30))
     np.testing.assert_array_equal(core.slots, [-1] * 25 + list(range(5)))
     np.testing.assert_array_equal(core.vectors.columns[:, :5].T, problem.train.values[25:])
-    assert (core.lru.slot_of_row < 0).all()
+    counters = new_counters()
+    row(core, examples, np.uint32(3), counters)
+    assert counters[KERNEL_COMPUTED] == 5  # no row was kept

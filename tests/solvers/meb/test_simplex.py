@@ -3,9 +3,16 @@ import pytest
 
 from mpu_bench.core.counters import UPDATES, new_counters
 from mpu_bench.kernels import Linear
-from mpu_bench.solvers.meb.simplex import minimise
+from mpu_bench.solvers.meb.simplex import RowsOfCoreSet, minimise
 from oracles import toys
 from oracles.meb import KERNELS, full_core_set, least_square, one_feature, products_of
+
+
+def minimised(core, examples, R, tolerance, counters):
+    """Return R at the minimum of a core set."""
+    s = core.responses[: int(core.vectors.size[0])]
+    points, weights = RowsOfCoreSet(core, examples), (core.signs, core.coefficients, core.diagonal)
+    return minimise(points, s, *weights, R, tolerance, counters)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -13,7 +20,7 @@ def test_the_minimum_is_that_of_an_exact_program(kernel):
     problem = toys.problem(*toys.real(n=50), "dense")
     products, counters = products_of(problem, kernel, 2.0), new_counters()
     examples, core = full_core_set(problem, kernel, 2.0)
-    R = minimise(core, examples, float(products.mean()), 1e-9, counters)
+    R = minimised(core, examples, float(products.mean()), 1e-9, counters)
     alphas = core.signs[: problem.n] * core.coefficients[: problem.n]
     assert (alphas >= 0).all()
     assert alphas.sum() == pytest.approx(1, abs=1e-12)
@@ -27,7 +34,7 @@ def test_moves_are_bounded_where_curvature_is_small_beside_the_values():
     """The 1/C of the diagonal is 1e-10 of K(x, x): millions of moves would be needed, or rounding takes them all."""
     problem, counters = one_feature(), new_counters()
     examples, core = full_core_set(problem, Linear(), 1e6)
-    R = minimise(core, examples, float(core.responses[: problem.n].mean()), 0.0, counters)
+    R = minimised(core, examples, float(core.responses[: problem.n].mean()), 0.0, counters)
     assert 0 < counters[UPDATES] <= 1 << 16
     assert np.isfinite(R)
 
@@ -36,5 +43,5 @@ def test_numbers_that_are_none_end_it():
     problem, counters = one_feature(), new_counters()
     examples, core = full_core_set(problem, Linear(), 1.0)
     core.responses[:] = np.nan
-    minimise(core, examples, 1.0, 1e-9, counters)
+    minimised(core, examples, 1.0, 1e-9, counters)
     assert counters[UPDATES] == 0

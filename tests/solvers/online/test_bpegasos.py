@@ -47,6 +47,7 @@ def reference(matrix, labels, problem, maintenance, budget=BUDGET):
         "smallest": bpegasos.drop_smallest,
         "projection": bpegasos.project_smallest,
         "merging": bpegasos.merge_smallest(GAMMA),
+        "published": bpegasos.merge_smallest(GAMMA, bpegasos.published_place),
     }
     return bpegasos.train((matrix, labels), order_of(problem), gaussian, budget, LAMBDA, rules[maintenance])
 
@@ -126,3 +127,18 @@ def test_merging_wants_a_gaussian_kernel():
     _, _, problem = toy(2)
     with pytest.raises(UserError, match="merging needs a Gaussian kernel"):
         BPegasos().start(problem, Linear(), 0)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_merging_by_the_published_equation_is_the_plain_algorithm(classes):
+    matrix, labels, problem = toy(classes)
+    solver, state = run(problem, partner="published")
+    w, steps, _, _ = reference(matrix, labels, problem, "published")
+    assert state.counters[STEPS] == steps
+    scores = solver.model(state).scores(problem.train)
+    assert np.allclose(scores, as_scores(w.scores(matrix)), rtol=1e-5, atol=1e-6)
+
+
+def test_only_merging_has_a_partner():
+    with pytest.raises(UserError, match="partner: published is for maintenance: merging, not smallest"):
+        BPegasos(partner="published", maintenance="smallest")

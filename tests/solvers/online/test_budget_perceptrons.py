@@ -65,6 +65,21 @@ def test_is_the_plain_algorithm(name, classes, budget):
     np.testing.assert_allclose(model.scores(problem.test), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize(("classes", "budget"), [(2, 1), (2, 17), (4, 11)])
+def test_cks_may_choose_before_the_insertion(classes, budget):
+    matrix, labels = examples(classes)
+    problem, gram = toys.problem(matrix, labels, "sparse"), cosine_gram(matrix)
+    solver, state = trained("cks", problem, vectors=budget, passes=2, victim="before-insertion")
+    order = order_of(problem, 2)
+    machines, _, evaluations = plain.train(gram, labels, classes, order, budget, plain.largest_margin_before)
+    np.testing.assert_array_equal(state.mistakes, [machine.mistakes for machine in machines])
+    assert state.counters[KERNEL_EVALUATIONS] == evaluations
+    expected = gram @ plain.coefficients(machines, problem.n)
+    np.testing.assert_allclose(solver.model(state).scores(problem.test), expected, rtol=1e-9, atol=1e-9)
+    after = trained("cks", problem, vectors=budget, passes=2)[1]
+    assert budget == 1 or not np.array_equal(after.mistakes, state.mistakes)
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("name", NAMES)
 def test_with_room_for_all_is_the_perceptron(name, classes):

@@ -1,10 +1,18 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from mpu_bench.solvers.online.merging import best_partner, bound, new_candidates, screen, solve
-from oracles.bpegasos import golden_section, merging_loss
+from mpu_bench.solvers.online.merging import (
+    best_as_published,
+    best_partner,
+    bound,
+    new_candidates,
+    screen,
+    solve,
+    solve_as_published,
+)
+from oracles.bpegasos import golden_section, merging_loss, published_place
 
 
 @settings(max_examples=60, deadline=None)
@@ -115,3 +123,34 @@ def test_a_partner_of_any_size_has_a_bound():
         assert np.isfinite(least).all()
         assert (least <= exact * (1 + 1e-3)).all()
         assert least[sizes <= 1e20] == pytest.approx(exact[sizes <= 1e20], rel=2e-3, abs=2e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(g=st.floats(0.01, 40), of_p=st.floats(-3, 5), of_n=st.floats(-3, 5))
+def test_the_published_place_is_that_of_a_search(g, of_p, of_n):
+    assume(of_p + of_n >= 0.5)
+    value = lambda h: of_p * np.exp(-g * (1 - h) ** 2) + of_n * np.exp(-g * h**2)  # noqa: E731
+    grid = np.linspace(-12, 13, 5001)
+    assert value(solve_as_published(g, of_p, of_n)) >= value(grid).max() * (1 - 1e-12)
+
+
+def test_of_two_classes_the_published_partner_is_the_best_one():
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        coefficients = random.normal(size=(1, 20))
+        norms, p = (coefficients**2).sum(axis=0), int(np.abs(coefficients[0]).argmin())
+        distances = random.chisquare(3, 20)
+        distances[p] = 0.0
+        products = coefficients[:, p] @ coefficients
+        found = best_as_published(coefficients, distances, products, norms, np.arange(20), p, 20)
+        best = choose(distances, products, norms, p)
+        assert found[0] == best[0]
+        assert found[1:] == pytest.approx(best[1:], rel=1e-6, abs=1e-9)
+
+
+def test_what_cancels_in_all_classes_meets_in_the_middle():
+    coefficients = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    norms, products = np.full(2, 2.0), np.array([2.0, -2.0])
+    found = best_as_published(coefficients, np.array([0.0, 0.5]), products, norms, np.arange(2), 0, 2)
+    assert found[:2] == (1, pytest.approx(0.5, abs=1e-12))
+    assert published_place(0.5, coefficients[:, 0], coefficients[:, 1]) == 0.5

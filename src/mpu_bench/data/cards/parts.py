@@ -131,6 +131,23 @@ class DelimitedColumns(Strict):
         return self
 
 
+class Smooth(Strict):
+    """A Gaussian of so many pixels that smooths every row, an image of ``rows`` times ``columns`` pixels.
+
+    Beyond its edge an image is ``outside``; the Gaussian ends at four deviations.
+    """
+
+    rows: Features
+    columns: Features
+    deviation: Annotated[float, Field(gt=0, le=100)]
+    outside: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+
+    @property
+    def pixels(self) -> int:
+        """The pixels of an image."""
+        return self.rows * self.columns
+
+
 class Topic(Strict):
     """Labels from another file: an example is positive if a line ``topic example 1`` is in ``file`` (RCV1)."""
 

@@ -6,12 +6,14 @@ left. The steps of the preparation are always taken in this order, whatever the 
 
 1. read (``kind``, ``first_index``, ``columns``) and turn labels into class indices (``classes``);
 2. split into training and test part (``split``), unless the parts are files of their own;
-3. drop columns (``drop_columns``);  4. multiply (``multiply_by`` / ``divide_by``);
+3. drop columns (``drop_columns``);  4. smooth images (``smooth``), multiply (``multiply_by`` / ``divide_by``);
 5. scale by the training part's statistics (``scale``), or give each row unit length (``unit_rows``);
 6. store (``storage``) as float32, or with ``stream``, of a generated dataset, keep the statistics only and make the
    training rows again whenever they are presented;
 7. when the data are loaded, make two classes of the labels (``positive``) and append a constant feature to every row
    (``augment``, which any dataset takes as an option).
+
+Where the files cannot be had here, the dataset that ``instead`` names is read, with the same options.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from mpu_bench.data.cards.parts import (
     Names,
     Part,
     Seed,
+    Smooth,
     Split,
     Text,
     Texts,
@@ -56,7 +59,8 @@ _MOST_GENERATED_ROWS = 10**10
 
 StorageOfRows = Literal["dense", "sparse", "ones"]
 Storage = Literal["auto", "dense", "sparse", "ones"]
-Scale = Literal["none", "unit-interval", "standard", "standard-overall"]
+RepeatedPairs = Literal["refuse", "drop", "keep"]
+Scale = Literal["none", "unit-interval", "symmetric", "standard", "standard-overall"]
 
 
 def _classes(value: Any) -> Any:
@@ -102,11 +106,13 @@ class _Card(Strict):
     drop_columns: Literal["none", "zero", "trailing-zero"] = "none"
     multiply_by: float | None = None
     divide_by: Annotated[float, Field(gt=0)] | None = None
+    smooth: Smooth | None = None
     scale: Scale = "none"
     unit_rows: bool = False
     storage: Storage = "auto"
     augment: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     extends: None = Field(default=None, exclude=True)  # followed when the card is read
+    instead: str | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
     def _counts_its_classes(self) -> Self:
@@ -135,6 +141,8 @@ class _Card(Strict):
             raise MisfitError("scale", f"'{self.scale}' fills every zero; it needs 'storage: dense'")
         if self.drop_columns != "none" and self.storage != "dense":
             raise MisfitError("drop_columns", "needs 'storage: dense'")
+        if self.smooth and (self.coded or self.storage != "dense" or self.smooth.pixels != self.features):
+            raise MisfitError("smooth", "needs 'storage: dense' and as many 'features' as its images have pixels")
         return self
 
     @model_validator(mode="after")
@@ -310,11 +318,14 @@ class _FileCard(_Splittable):
 
 
 class SvmlightCard(_FileCard):
-    """Sparse text, ``label index:value index:value``; the labels may come from another file (``topic``)."""
+    """Sparse text, ``label index:value index:value``; the labels may come from another file (``topic``).
+
+    A pair that is repeated in its row is refused, dropped where it is the same, or kept: what an index has adds up.
+    """
 
     kind: Literal["svmlight"]
     first_index: Literal[0, 1] = 1
-    repeated_pairs: Literal["refuse", "drop"] = "refuse"
+    repeated_pairs: RepeatedPairs = "refuse"
     topic: Topic | None = None
 
     def _used_files(self) -> set[str]:
@@ -360,14 +371,14 @@ class TableCard(_FileCard):
 
     @model_validator(mode="after")
     def _can_take_its_steps(self) -> Self:
-        for key in ("multiply_by", "divide_by"):
+        for key in ("multiply_by", "divide_by", "smooth"):
             if getattr(self, key) is not None:
                 raise MisfitError(key, "is not for a table; its numbers are scaled by 'scale'")
         if self.drop_columns != "none":
             raise MisfitError("drop_columns", "is not for a table; write 'omitted' beside a column")
         if self.storage == "ones":
             raise MisfitError("storage", "must be auto, dense or sparse for a table")
-        if self.scale == "standard-overall":
+        if self.scale in ("symmetric", "standard-overall"):
             raise MisfitError("scale", "must be none, standard or unit-interval for a table")
         return self
 

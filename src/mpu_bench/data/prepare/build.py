@@ -209,7 +209,7 @@ def _svmlight(card: SvmlightCard, files: Mapping[str, SourceFile]) -> Source:
     labels: NumericLabels = Labels(card.classes)
     if card.topic:
         labels = Topics(files[card.topic.file], card.topic.name)
-    rules = Rules(labels, card.features, card.first_index, card.repeated_pairs == "drop")
+    rules = Rules(labels, card.features, card.first_index, card.repeated_pairs)
     return Source(
         lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names), described.vectors(card)
     )
@@ -299,7 +299,7 @@ def _finish(
         raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
     if card.scale != "none" and not card.coded:
         scaling = transforms.scale(folder, card.scale)
-    return features, described.finished(raw, kept, scaling, sparse=storage != "dense")
+    return features, described.finished(None if card.smooth else raw, kept, scaling, sparse=storage != "dense")
 
 
 def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:

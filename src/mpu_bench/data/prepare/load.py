@@ -26,7 +26,8 @@ from typing import (
 
 from typing_extensions import TypedDict
 
-from mpu_bench.data.cards.schema import Card, StorageOfRows, digest
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, StorageOfRows, digest
 from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.disk import on_disk, sync_folder
@@ -114,8 +115,28 @@ class Description:
     storage: str = ""
 
 
+def obtainable(card: Card, home: DataHome) -> Card:
+    """Return the card of what `load_problem` reads: this one, or the one that it names ``instead``.
+
+    That is one that is prepared or whose files are there, this one first; else the other where an obstacle is known
+    to fetching this one, and none to fetching the other. What is returned names no other.
+    """
+    if card.instead is None:
+        return card
+    options = {*card.options, *UNIVERSAL_OPTIONS}
+    other = catalog.card(card.instead, card.model_dump(mode="json", include=options, exclude_none=True))
+    both = card.model_copy(update={"instead": None}), other
+    missing = [[file for file in each.remote_files if not fetch.have(file, home)] for each in both]
+    for each, files in zip(both, missing, strict=True):
+        if not files or _valid_meta(each, home):
+            return each
+    hindered, other_hindered = (any(fetch.obstacle(file, home) for file in files) for files in missing)
+    return both[hindered and not other_hindered]
+
+
 def prepared_folder(card: Card, home: DataHome) -> Path:
     """Return the folder of a dataset's prepared arrays; it need not exist."""
+    card = obtainable(card, home)
     return home.folder / "prepared" / f"{card.name}-{card.preparation_key()}"
 
 
@@ -127,6 +148,7 @@ def describe(card: Card, home: DataHome) -> Description:
     card : Card
     home : DataHome
     """
+    card = obtainable(card, home)
     meta = _valid_meta(card, home)
     missing = () if meta else tuple(file for file in card.remote_files if not fetch.have(file, home))
     state: State = "prepared" if meta else "missing" if missing else "fetched"
@@ -181,6 +203,7 @@ def load_problem(card: Card, home: DataHome, progress: Progress = SILENT) -> Pro
     FetchError
         If a source file cannot be had, or the disk refuses.
     """
+    card = obtainable(card, home)
     if meta := _sound_meta(card, home):
         with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
             return _problem(card, home, meta)
@@ -211,6 +234,7 @@ def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) ->
     """
     from mpu_bench.preprocessing import from_json
 
+    card = obtainable(card, home)
     path = prepared_folder(card, home) / _PREPROCESSING
     meta = _sound_meta(card, home)
     if meta is None:
@@ -227,6 +251,7 @@ def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) ->
 
 def training_content(card: Card, home: DataHome) -> tuple[str, ...]:
     """Return the SHA-256 of the content of each file that training rows come from, as far as it is known."""
+    card = obtainable(card, home)
     known = (fetch.known_hashes(file, home) for file in card.remote_files if file.name in card.train)
     return tuple(each.content_sha256 for each in known if each is not None)
 

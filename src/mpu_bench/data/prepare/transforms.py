@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.data.cards.parts import Smooth
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.prepare.npy import ArrayFile, open_array, pieces
 from mpu_bench.data.readers.blocks import Chunk
@@ -44,13 +45,23 @@ class Splitter:
 
 
 def transform_chunk(chunk: Chunk, card: Card) -> Chunk:
-    """Multiply, divide and normalise the rows of a chunk as the card says."""
+    """Smooth, multiply, divide and normalise the rows of a chunk as the card says."""
     factor, divisor = card.multiplier
-    values = chunk.values
+    values = _smoothed(chunk.values, card.smooth) if card.smooth else chunk.values
     if (factor, divisor) != (1.0, 1.0):
         values = values.astype(np.float64) * factor / divisor
     chunk = chunk._replace(values=values)
     return _unit_rows(chunk) if card.unit_rows else chunk
+
+
+def _smoothed(values: NDArray[Any], how: Smooth) -> NDArray[np.float64]:
+    from scipy.ndimage import gaussian_filter
+
+    images = values.reshape(-1, how.rows, how.columns).astype(np.float64)
+    smooth: NDArray[np.float64] = gaussian_filter(
+        images, (0, how.deviation, how.deviation), mode="constant", cval=how.outside
+    )
+    return smooth.reshape(values.shape)
 
 
 def _unit_rows(chunk: Chunk) -> Chunk:
@@ -153,10 +164,18 @@ def scaling(rows: Pieces, shape: tuple[int, ...], how: str) -> Scaling:
         Its rows and columns.
     how : str
         ``"standard"``: every column to mean 0 and deviation 1; ``"standard-overall"``: the same with one mean and
-        one deviation for all values; ``"unit-interval"``: every column to [0, 1]. The deviation is that of the
-        population; a column that never changes becomes 0.
+        one deviation for all values; ``"unit-interval"``: every column to [0, 1]; ``"symmetric"``: every column to
+        [-1, 1]. The deviation is that of the population; a column that never changes becomes 0.
     """
-    shift, width = _range(rows) if how == "unit-interval" else moments(rows, shape, how == "standard-overall")
+    match how:
+        case "unit-interval":
+            shift, width = _range(rows)
+        case "symmetric":
+            low, width = _range(rows)
+            width = width / 2
+            shift = low + width
+        case _:
+            shift, width = moments(rows, shape, how == "standard-overall")
     return Scaling(shift, np.where(width > 0, width, 1.0))
 
 

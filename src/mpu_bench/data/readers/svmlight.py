@@ -12,6 +12,7 @@ Pairs whose value is zero are dropped.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import warnings
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MOST_FEATURES
+from mpu_bench.data.cards.schema import RepeatedPairs
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.errors import DataError
 
@@ -53,14 +55,15 @@ class Rules:
         The number of columns; an index beyond it is an error.
     first_index : int
         The index of the first column, 1 or 0.
-    drop_repeated : bool
-        Whether a pair that is repeated exactly is dropped; otherwise, and if the values differ, it is an error.
+    repeated : {"refuse", "drop", "keep"}
+        What becomes of an index that a row repeats: an error; dropped if its value is the same, else an error; or what
+        it has adds up.
     """
 
     labels: NumericLabels
     features: int = MOST_FEATURES
     first_index: int = 1
-    drop_repeated: bool = False
+    repeated: RepeatedPairs = "refuse"
 
 
 class Topics:
@@ -127,9 +130,9 @@ def _parse_leniently(text: bytes, rules: Rules) -> Chunk:
     try:
         return _parse(text, rules)
     except ValueError:
-        if not rules.drop_repeated:
+        if rules.repeated == "refuse":
             raise
-        return _parse(_without_repeated(text), rules)
+        return _parse(_without_repeated(text, rules), rules)
 
 
 def _parse(text: bytes, rules: Rules) -> Chunk:
@@ -156,8 +159,19 @@ def _check(labels: NDArray[np.int32], values: NDArray[np.float64], indices: NDAr
         raise ValueError("an index is out of range")
 
 
-def _without_repeated(text: bytes) -> bytes:
-    return b"\n".join(b" ".join(dict.fromkeys(line.split())) for line in text.split(b"\n"))
+def _without_repeated(text: bytes, rules: Rules) -> bytes:
+    words = (line.split() for line in text.split(b"\n"))
+    return b"\n".join(b" ".join(_added_up(each) if rules.repeated == "keep" else dict.fromkeys(each)) for each in words)
+
+
+def _added_up(words: list[bytes]) -> Iterator[bytes]:
+    """Yield the words of a line, those of one index as one with the sum of their values."""
+    label, pairs = words[:1], itertools.groupby(words[1:], lambda word: word.partition(b":")[0])
+    yield from label
+    for index, same in pairs:
+        first, *more = same
+        values = [word.partition(b":")[2] for word in (first, *more)]
+        yield b"%b:%r" % (index, sum(map(float, values))) if more else first
 
 
 def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]]] | None:
@@ -219,8 +233,8 @@ def _shown(text: bytes) -> str:
 
 def _fault(file: SourceFile, first: int, text: bytes, rules: Rules) -> str | None:
     """Find the first line with a fault."""
-    if rules.drop_repeated:
-        text = _without_repeated(text)
+    if rules.repeated == "drop":
+        text = _without_repeated(text, rules)
     for line, content in enumerate(text.split(b"\n"), first):
         try:
             parse_line(content, rules)

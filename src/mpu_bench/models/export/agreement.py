@@ -78,11 +78,3 @@ def compared(model: Portable, source: Source, rows: RowsAtHand, how: FixedPoint 
     differ = int(np.count_nonzero(labels != labels_of(rows.scores)))
     largest = float(np.abs(scores - rows.scores).max(initial=0.0)) if how is None else None
     return Agreement(len(given), differ, largest)
-
-
-def compiled_size(source: Source) -> compiler.Size:
-    """Return how large a C file is when it is compiled; nothing is known where there is no compiler."""
-    if compiler.find_compiler() is None:
-        return compiler.Size(None, None)
-    with tempfile.TemporaryDirectory() as folder:
-        return compiler.size_of(source, Path(folder))

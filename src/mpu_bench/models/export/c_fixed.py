@@ -28,7 +28,7 @@ from mpu_bench.models.export.c_fixed_machines import (
 from mpu_bench.models.export.c_float import Source, defines, heading, public_functions, vote_code
 from mpu_bench.models.export.c_text import Constants, function, identifier, labels_table
 from mpu_bench.models.export.portable import Portable
-from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn
 
 _SMALLEST_SHARE = 1 / 16  # of the range of all features that a column's own range is at least
 _FEWEST_STEPS = 4  # of an integer over the values of a column
@@ -65,28 +65,9 @@ def _check_possible(model: Portable) -> None:
         raise DataError("fixed point: the preprocessing multiplies by zero")
 
 
-def _sources(model: Portable) -> list[tuple[int, float, float] | int]:
-    """Return, for every feature, the column it is made from with its shift and width, or the column of its word."""
-    prepared: Any = model.saved.preprocessing
-    if prepared is None:
-        return [(place, 0.0, 1.0) for place in range(model.made_of_columns)]
-    if isinstance(prepared, Table):
-        found: list[tuple[int, float, float] | int] = []
-        for place, column in enumerate(model.columns):
-            if isinstance(column, CategoricalColumn):
-                found += [place] * len(column.categories)
-            else:
-                found.append((place, column.shift, column.width))
-        return found
-    kept = range(prepared.features_in) if prepared.kept is None else prepared.kept
-    factor = prepared.divide_by / prepared.multiply_by
-    shifts, widths = prepared.shift or [0.0] * len(kept), prepared.width or [1.0] * len(kept)
-    return [(column, shift * factor, width * factor) for column, shift, width in zip(kept, shifts, widths, strict=True)]
-
-
 def _is_copied(model: Portable) -> bool:
     """Return whether the features are the columns as they are."""
-    sources = _sources(model)
+    sources = model.sources
     plain = all(source == (place, 0.0, 1.0) for place, source in enumerate(sources))
     return plain and len(sources) == len(model.columns) and not any(_fill(column) for column in model.columns)
 
@@ -102,7 +83,7 @@ def _input_power(model: Portable, place: int, features: NDArray[np.float32], mos
         _check_told_apart(model.columns[place].name, features[:, place].astype(np.float64), power)
         return power
     largest, apart = 0.0, np.zeros(1)
-    for number, source in enumerate(_sources(model)):
+    for number, source in enumerate(model.sources):
         if isinstance(source, tuple) and source[0] == place and abs(source[2]) < _WIDEST:
             _, shift, width = source
             apart = features[:, number].astype(np.float64) * width
@@ -176,7 +157,7 @@ def _macro(how: FixedPoint, name: str) -> str:
 
 def _steps(model: Portable, how: FixedPoint, constants: Constants) -> str:
     """Return the function that makes features of a row: of a number ``(row - shift) factor / 2^down``, cut off."""
-    n, body = len(_sources(model)), []
+    n, body = len(model.sources), []
     if _is_copied(model):
         body += [f"for (j = 0; j < {n}; j++) x[j] = cut(row[j]);"]
     else:
@@ -193,7 +174,7 @@ def _steps(model: Portable, how: FixedPoint, constants: Constants) -> str:
 
 
 def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> list[str]:
-    sources, body = _sources(model), []
+    sources, body = model.sources, []
     numbers = [(feature, *source) for feature, source in enumerate(sources) if isinstance(source, tuple)]
     factors, downs = [], []
     for _, column, _shift, width in numbers:

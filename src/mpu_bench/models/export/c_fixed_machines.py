@@ -179,11 +179,11 @@ class Machines:
         kernel = model.kernel.c_fixed(2 * self.how.feature_power - down, at_hand)
         add, terms = self._coefficients(kernel.scale, kernel.power)
         lines = expansion(before, [*value, *kernel.value, add], m, model.machines)
-        counts = {"multiply_adds": work + m * kernel.multiply_adds + terms, "exponentials": m * kernel.exponentials}
-        return self._function(lines, kernel.helpers), counts
+        work["multiply_adds"] += m * kernel.multiply_adds + terms
+        return self._function(lines, kernel.helpers), {**work, "exponentials": m * kernel.exponentials}
 
-    def _products(self, vectors: Any) -> tuple[list[str], list[str], int, int]:
-        """Return the code of a squared distance or an inner product, how far it is shifted, and its multiply-adds."""
+    def _products(self, vectors: Any) -> tuple[list[str], list[str], int, dict[str, int]]:
+        """Return the code of a squared distance or an inner product, how far it is shifted, and what all take."""
         d, most, of_distance = self.model.features, self.how.largest, self.model.kernel.shift_invariant
         longest = float(np.abs(vectors).sum(axis=1).max(initial=0.0)) * most
         norms = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
@@ -194,14 +194,15 @@ class Machines:
         stored = store(self.constants, self.kind, vectors, VECTORS, "j")
         if of_distance and not stored.is_sparse:
             apart = f"{{ int32_t apart = (int32_t){stored.value} - x[j]; value += (apart * apart){_shifted(down)}; }}"
-            return [], ["int32_t value = 0;", f"{stored.loop} {apart}"], down, stored.terms
+            lines = ["int32_t value = 0;", f"{stored.loop} {apart}"]
+            return [], lines, down, {"multiply_adds": stored.terms, "subtractions": stored.terms}
         one = f"{stored.loop} value += ((int32_t){stored.value} * x[{stored.column}]){_shifted(down)};"
         if not of_distance:
-            return [], ["int32_t value = 0;", one], down, stored.terms
+            return [], ["int32_t value = 0;", one], down, {"multiply_adds": stored.terms}
         self.constants.add("int32_t", "vector_norms", norms.astype(np.int64) >> down)
         before = ["int32_t norm = 0;", f"for (j = 0; j < {d}; j++) norm += ((int32_t)x[j] * x[j]){_shifted(down)};"]
         end = ["value = norm + vector_norms[i] - 2 * value;", "if (value < 0) value = 0;"]
-        return before, ["int32_t value = 0;", one, *end], down, stored.terms + d
+        return before, ["int32_t value = 0;", one, *end], down, {"multiply_adds": stored.terms + d}
 
     def _coefficients(self, scale: float, kernel_power: int) -> tuple[str, int]:
         """Return the code that adds up a kernel value times its coefficients, and the multiply-adds of all."""

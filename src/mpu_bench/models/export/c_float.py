@@ -17,6 +17,7 @@ from mpu_bench.models.export.c_text import (
     COEFFICIENTS,
     VECTORS,
     Constants,
+    Stored,
     comment,
     distinct,
     expansion,
@@ -296,7 +297,12 @@ def _kernel_values(model: Portable, constants: Constants) -> tuple[list[str], li
     for name, numbers in kernel.arrays.items():
         constants.add("float", name, numbers)
     work = vectors.terms + m * kernel.multiply_adds + (d if needs_norm else 0)
-    return before, [*value, *kernel.value], {"multiply_adds": work, "exponentials": m * kernel.exponentials}
+    counts = {"multiply_adds": work, "exponentials": m * kernel.exponentials}
+    return before, [*value, *kernel.value], counts | _subtractions(model, vectors)
+
+
+def _subtractions(model: Portable, vectors: Stored) -> dict[str, int]:
+    return {"subtractions": vectors.terms} if model.kernel.shift_invariant and not vectors.is_sparse else {}
 
 
 def vote_code(model: Portable, constants: Constants, kind: str) -> str:

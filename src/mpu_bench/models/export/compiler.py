@@ -1,12 +1,10 @@
-"""The C compiler of this machine: what a C file answers for rows, and how large it is."""
+"""The C compiler of this machine: what a C file answers for rows."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +36,8 @@ int main(void)
   return 0;
 }}
 """
-_INNER = ("make_features", "machine_scores", "choose", "class_scores")
 _WHOLE = "label = {name}_predict(row); {name}_scores(row, scores);"
 _PREPARED = "machine_scores(row, f); label = choose(f); class_scores(f, scores);"
-
-
-@dataclass(frozen=True)
-class Size:
-    """What a compiled file takes on this machine, in bytes; None: the tools do not say."""
-
-    code: int | None
-    stack: int | None
 
 
 def find_compiler() -> str | None:
@@ -86,45 +75,13 @@ def answers(
         body=(_PREPARED if prepared else _WHOLE).format(name=source.name),
     )  # fmt: skip
     (folder / "driver.c").write_text(driver, encoding="ascii")
-    _called([_compiler(), *_FLAGS, "-O2", "-o", str(program), str(folder / "driver.c"), "-lm"])
-    output = _called([str(program)], np.ascontiguousarray(rows).tobytes())
+    called([_compiler(), *_FLAGS, "-O2", "-o", str(program), str(folder / "driver.c"), "-lm"])
+    output = called([str(program)], np.ascontiguousarray(rows).tobytes())
     record = np.dtype([("label", np.int32), ("scores", np.int32 if source.input_scale else np.float32, (scores,))])
     found = np.frombuffer(output, record)
     if len(found) != len(rows):
         raise DataError(f"the compiled model answered {len(found)} of {len(rows)} rows")
     return found["label"], found["scores"]
-
-
-def size_of(source: Source, folder: Path) -> Size:
-    """Return how large a file is when it is compiled to be small."""
-    file, compiled = folder / "model.c", folder / "model.o"
-    file.write_text(source.text, encoding="ascii")
-    try:
-        _called([_compiler(), *_FLAGS, "-Os", "-fstack-usage", "-c", "-o", str(compiled), str(file)])
-    except DataError:  # a compiler without that option
-        return Size(None, None)
-    return Size(_code_bytes(compiled), _stack_bytes(compiled.with_suffix(".su")))
-
-
-def _code_bytes(compiled: Path) -> int | None:
-    size = shutil.which("size")
-    if size is None:
-        return None
-    text = _called([size, "-A", str(compiled)]).decode(errors="replace")
-    sections = re.findall(r"^(\.text\S*|__text)\s+(\d+)", text, re.MULTILINE)
-    return sum(int(number) for _, number in sections)
-
-
-def _stack_bytes(usage: Path) -> int | None:
-    """Return the stack of all functions together: each calls others of them once, none itself."""
-    if not usage.is_file():
-        return None
-    sizes = {}
-    for line in usage.read_text(errors="replace").splitlines():
-        name, size, *_ = line.split("\t")
-        sizes[name.rpartition(":")[2]] = int(size)
-    inner = [size for name, size in sizes.items() if name in _INNER]
-    return max((size for name, size in sizes.items() if name not in _INNER), default=0) + sum(inner)
 
 
 def _compiler() -> str:
@@ -134,14 +91,29 @@ def _compiler() -> str:
     return found
 
 
-def _called(command: Sequence[str], given: bytes = b"") -> bytes:
+def called(command: Sequence[str], given: bytes = b"", codes: Sequence[int] = (0,)) -> bytes:
+    """Return what a program writes.
+
+    Parameters
+    ----------
+    command : sequence of str
+    given : bytes
+        That it reads.
+    codes : sequence of int
+        Exit codes that are answers.
+
+    Raises
+    ------
+    DataError
+        If it is not there, fails, or takes too long.
+    """
     try:
         done = subprocess.run(command, input=given, capture_output=True, timeout=_MOST_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise DataError(f"{Path(command[0]).name} took more than {_MOST_SECONDS} seconds") from None
     except OSError as fault:
         raise DataError(f"{Path(command[0]).name} cannot be run: {fault.strerror}") from None
-    if done.returncode:
+    if done.returncode not in codes:
         said = done.stderr.decode(errors="replace").strip()[:500]
         raise DataError(f"{Path(command[0]).name} failed: {said or f'exit code {done.returncode}'}")
     return done.stdout

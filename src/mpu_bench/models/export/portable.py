@@ -105,6 +105,26 @@ class Portable:
         augment = None if self.saved.preprocessing is None else self.saved.preprocessing.augment
         return [value for value in (augment, self.saved.constant) if value is not None]
 
+    @property
+    def sources(self) -> list[tuple[int, float, float] | int]:
+        """For every feature, the column it is made from with its shift and width, or the column of its word."""
+        prepared: Any = self.saved.preprocessing
+        if prepared is None:
+            return [(place, 0.0, 1.0) for place in range(self.made_of_columns)]
+        if isinstance(prepared, Table):
+            found: list[tuple[int, float, float] | int] = []
+            for place, column in enumerate(self.columns):
+                if isinstance(column, CategoricalColumn):
+                    found += [place] * len(column.categories)
+                else:
+                    found.append((place, column.shift, column.width))
+            return found
+        kept = range(prepared.features_in) if prepared.kept is None else prepared.kept
+        factor = prepared.divide_by / prepared.multiply_by
+        shifts, widths = prepared.shift or [0.0] * len(kept), prepared.width or [1.0] * len(kept)
+        scales = zip(kept, shifts, widths, strict=True)
+        return [(column, shift * factor, width * factor) for column, shift, width in scales]
+
     def numbers(self, raw: Any) -> NDArray[np.floating[Any]]:
         """Return raw rows as a device gets them, shape (n, columns): NaN for what is missing, -1 for unknown words."""
         number = self.number

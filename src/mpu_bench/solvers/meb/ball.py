@@ -86,8 +86,9 @@ from mpu_bench.solvers.meb.core_set import (
     compact,
     enlarged_core_set,
     new_core_set,
-    row,
     squared_point_norm,
+    value_with_itself,
+    values_from,
 )
 from mpu_bench.solvers.meb.farthest import (
     NO_POINT,
@@ -98,9 +99,9 @@ from mpu_bench.solvers.meb.farthest import (
     new_history,
     new_search,
 )
-from mpu_bench.solvers.meb.simplex import minimise
+from mpu_bench.solvers.meb.simplex import KnownRows, minimise
 
-MORE_ROOM = -1  # instead of a Status: the core set is full
+MORE_ROOM, LESS_EMPTY = -1, -2  # instead of a Status: the core set is full, and where many slots have no weight
 
 FIRST_POINTS = 20  # points whose ball is the first
 _MOST_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K(x, x) beside 1/C
@@ -108,6 +109,8 @@ _FIRST_CAPACITY = 256  # slots of the core set at the start
 _FIRST_TOLERANCE = 1e-13  # of the first ball's responses, relative to the mean k~_ii
 _HISTORY_WINDOWS = 16  # the history has room for so many times the steps after which a point is drawn again
 _CHECK_AFTER = 4  # times the iterations that score as many points as a check does
+_SLOTS_PER_EMPTY = 4  # the core set is compacted when more than one slot in so many has no weight ...
+_SPARE_EMPTY = 32  # ... and these beside
 _MOST_STALLED = 1000  # iterations one after the other in which r^2 does not rise
 _COARSEST = 40.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 17 (Shuttle)
 _SHARE_OF_GAP = 0.25  # that the rounding of responses may take of R's
@@ -271,6 +274,9 @@ class BallSolver(Solver):
                 state.core = enlarged_core_set(state.core, self.cache_mb)
                 state.history = self._history(state)
                 continue
+            if status == LESS_EMPTY:
+                compact(state.core)
+                continue
             state.status = Status(status)
             if state.status is Status.RUNNING and state.counters[PRESENTED] >= state.check_at:
                 self._check(state)
@@ -317,7 +323,7 @@ def _first_ball(
     """Find the minimal ball of some random points by SMO, from alphas in the ratio of their C, and keep some."""
     points, n = min(FIRST_POINTS, len(examples.labels)), len(examples.labels)
     kernel_rows = np.empty((points, points), core.buffer.dtype)
-    _part_of_first_ball(examples, core, search, kernel_rows, 0.0, 0.0, ball, counters)
+    _first_points(examples, core, search, kernel_rows, counters)
     C = np.broadcast_to(examples.C, n)[core.members[:points]]
     ratios, largest = C / C.max(), float(C.max())
     total = float(ratios.sum())
@@ -327,26 +333,15 @@ def _first_ball(
         core.responses[slot] = core.signs[slot] * score + 1.0 / (total * largest)
     R = float((ratios * core.responses[:points]).sum()) / total
     tolerance = _FIRST_TOLERANCE * (float((ratios * core.diagonal[:points]).sum()) / total)
-    _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball, counters)
+    rows, s, weights = KnownRows(kernel_rows, C), core.responses[:points], core.coefficients
+    R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, counters)
+    ball.r2 = ball.delta2 - R  # steps 4, 5
+    counters[UPDATES] = 0
+    compact(core)
     ball.bias = core.coefficients.sum()
 
 
 @jit
-def _part_of_first_ball(examples, core, search, kernel_rows, R, tolerance, ball, counters):
-    """Put random points into the core set where it is empty; else find their minimal ball.
-
-    This is one function, as either part would be compiled with all that makes a row of kernel values.
-    """
-    if core.vectors.size[0] == 0:
-        _first_points(examples, core, search, kernel_rows, counters)
-        return
-    b = ball[0]
-    b.r2 = b.delta2 - minimise(core, examples, R, tolerance, counters)  # steps 4, 5
-    counters[UPDATES] = 0
-    compact(core)
-
-
-@jit(inline="always")
 def _first_points(examples, core, search, kernel_rows, counters):
     """Put random points into the core set; ``kernel_rows`` gets their kernel values."""
     points = len(kernel_rows)
@@ -354,17 +349,19 @@ def _first_points(examples, core, search, kernel_rows, counters):
     for p in range(points):
         add_slot(core, examples, search.order[p], 0.0)
     for slot in range(points):
-        kernel_row = row(core, examples, core.members[slot], counters)
-        for k in range(points):
-            kernel_rows[slot, k] = kernel_row[k]
+        values_from(examples, core.members[slot], core.vectors, np.int64(0), kernel_rows[slot])
+        kernel_rows[slot, slot] = value_with_itself(examples, core.vectors, slot)
     counters[KERNEL_EVALUATIONS] += points * points
+    counters[KERNEL_COMPUTED] += points * points
 
 
 @jit
 def iterate(algorithm, examples, core, history, search, ball, until, counters):
-    """Take steps until a counter reaches its value of ``until``; return a Status, or `MORE_ROOM`."""
+    """Take steps until a counter reaches its value of ``until``; return a Status, `MORE_ROOM` or `LESS_EMPTY`."""
     b = ball[0]
     while not reached(counters, until):
+        if core.vectors.size[0] - core.active[0] > core.active[0] // _SLOTS_PER_EMPTY + _SPARE_EMPTY:
+            return LESS_EMPTY
         if core.vectors.size[0] == len(core.members):
             return MORE_ROOM
         i, s = farthest_point(examples, core, history, search, b, counters)

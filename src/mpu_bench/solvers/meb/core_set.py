@@ -146,17 +146,17 @@ def _completed_row(core, examples, i, counters):
         place = claim(core.lru, i)
         core.lengths[place] = 0
     known = core.lengths[place]
-    missing, slot = core.kept[place, known:m], core.slots[i]
+    missing, slot = core.kept[place, known:m], np.int64(core.slots[i])
     values_from(examples, i, core.vectors, known, missing)
     if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
-        missing[slot - known] = _k_xx(examples, core.vectors, slot)
+        missing[slot - known] = value_with_itself(examples, core.vectors, slot)
     core.lengths[place] = m
     counters[KERNEL_COMPUTED] += len(missing)
     return place
 
 
 @jit
-def _k_xx(examples, vectors, slot):
+def value_with_itself(examples, vectors, slot):
     """Return K(x, x) of a slot, in the precision of rows."""
     norm = np.float64(vectors.squared_norms[slot])
     return vectors.squared_norms.dtype.type(value(examples.kernel, norm, norm, norm))
@@ -175,34 +175,23 @@ def add_slot(core, examples, i, response):
     put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = np.float64(_k_xx(examples, core.vectors, slot)) + 1.0 + 1.0 / bound(examples.C, i)
+    core.diagonal[slot] = np.float64(value_with_itself(examples, core.vectors, slot)) + 1.0 + 1.0 / bound(examples.C, i)
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 
 
-@jit(allocates=True)
-def compact(core):
+def compact(core: CoreSet) -> None:
     """Remove the examples without weight from their slots; no rows are kept."""
-    m, left, columns = core.vectors.size[0], 0, core.vectors.columns
-    staying = np.zeros(m, np.int64)
-    for slot in range(m):
-        core.slots[core.members[slot]] = -1
-        if core.coefficients[slot] != 0.0:
-            staying[left] = slot
-            left += 1
-    for k in range(left):
-        slot = staying[k]
-        core.slots[core.members[slot]] = k
-        core.members[k], core.signs[k] = core.members[slot], core.signs[slot]
-        core.diagonal[k], core.responses[k] = core.diagonal[slot], core.responses[slot]
-        core.coefficients[k] = core.coefficients[slot]
-        core.vectors.squared_norms[k] = core.vectors.squared_norms[slot]
-    for c in range(columns.shape[0]):
-        for k in range(left):
-            columns[c, k] = columns[c, staying[k]]
-    core.vectors.size[0] = core.active[0] = left
-    for k in range(left, m):
-        core.coefficients[k] = 0.0
+    m, vectors = int(core.vectors.size[0]), core.vectors
+    staying = np.flatnonzero(core.coefficients[:m])
+    left = len(staying)
+    core.slots[core.members[:m]] = -1
+    core.slots[core.members[staying]] = np.arange(left)
+    by_slot = core.members, core.signs, core.diagonal, core.responses, core.coefficients, vectors.squared_norms
+    for numbers in (*by_slot, *vectors.columns):
+        numbers[:left] = numbers[staying]
+    core.coefficients[left:m] = 0.0
+    vectors.size[0] = core.active[0] = left
     clear(core.lru)
 
 

@@ -26,7 +26,7 @@ from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.solvers.meb.ball import BallSolver, step
 from mpu_bench.solvers.meb.core_set import add_slot, total
 from mpu_bench.solvers.meb.farthest import shortfall
-from mpu_bench.solvers.meb.simplex import minimise
+from mpu_bench.solvers.meb.simplex import minimise_core_set
 
 _DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
 
@@ -71,7 +71,7 @@ def _(_algorithm, examples, core, history, ball, i, s, counters):
     if core.slots[i] < 0:
         counters[KERNEL_EVALUATIONS] += core.vectors.size[0]
         add_slot(core, examples, i, s)  # step 10
-    R = minimise(core, examples, ball.delta2 - ball.r2, shortfall(ball), counters)  # steps 11, 12
+    R = minimise_core_set(core, examples, ball.delta2 - ball.r2, shortfall(ball), counters)  # steps 11, 12
     ball.r2 = ball.delta2 - R  # step 13
     ball.bias = total(core.coefficients)
     history.first[0] += 1  # every weight may have changed

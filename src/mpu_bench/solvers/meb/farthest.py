@@ -137,7 +137,7 @@ def response(examples, core, history, i, ball, counters):
     return ball.scale * (2.0 * examples.labels[i] - 1.0) * score
 
 
-@jit
+@jit(inline="always")
 def remember(history, examples, i, change):
     """Append a step that changed y_i alpha_i / scale of example i; the older half makes room where there is none."""
     if len(history.changes) == 0:
@@ -149,7 +149,7 @@ def remember(history, examples, i, change):
     put(history.vectors, history.vectors.size[0], examples.rows, i)
 
 
-@jit
+@jit(inline="always")
 def _forget_half(history):
     """Forget the older half of the steps."""
     vectors, half = history.vectors, len(history.changes) // 2

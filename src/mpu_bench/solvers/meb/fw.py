@@ -48,7 +48,7 @@ def _(_algorithm, examples, core, history, ball, i, s, counters):
     move(examples, core, history, ball, slot, length, ball.delta2 - ball.r2 - s, counters)
 
 
-@jit
+@jit(inline="always")
 def towards(examples, core, ball, i, s):
     """Return the slot of example i, whose response is s, and how far the centre moves towards its point."""
     slot = np.int64(core.slots[i])
@@ -87,7 +87,7 @@ def move(examples, core, history, ball, slot, length, rise, counters):
     counters[UPDATES] += 1
 
 
-@jit
+@jit(inline="always")
 def _multiply_out(core, history, ball):
     """Multiply the scale into weights and responses; it is 1 then."""
     _multiply(core.coefficients, ball.scale)

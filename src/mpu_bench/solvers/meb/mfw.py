@@ -17,11 +17,7 @@ import numpy as np
 
 from mpu_bench.core.jit import jit
 from mpu_bench.solvers.meb.ball import BallSolver, step
-from mpu_bench.solvers.meb.core_set import compact
 from mpu_bench.solvers.meb.fw import move, towards
-
-_SLOTS_PER_EMPTY = 4  # the core set is compacted when more than one slot in so many has no weight ...
-_SPARE_EMPTY = 32  # ... and these beside
 
 
 class ModifiedFrankWolfe(NamedTuple):
@@ -53,8 +49,6 @@ def _(_algorithm, examples, core, history, ball, i, s, counters):
     if drop:
         core.coefficients[slot] = 0.0
         core.active[0] -= 1  # step 23
-        if core.vectors.size[0] - core.active[0] > core.active[0] // _SLOTS_PER_EMPTY + _SPARE_EMPTY:
-            compact(core)
 
 
 @jit
@@ -67,7 +61,7 @@ def _nearest(core):
     return nearest, largest
 
 
-@jit
+@jit(inline="always")
 def _away(core, ball, slot, fall):
     """Return how far to move away from the point of a slot, whose response is R + fall, and whether it is dropped."""
     weight = ball.scale * core.signs[slot] * core.coefficients[slot]

@@ -10,37 +10,90 @@ moves at most that it takes about a tenth of a second: who called goes on from t
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.certificates import bound
-from mpu_bench.solvers.meb.core_set import row
+from mpu_bench.solvers.meb.core_set import CoreSet, Examples, row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
 _MOST_MOVES, _MOST_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
 _SLOTS_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 
 
+class KnownRows(NamedTuple):
+    """Points all of whose kernel values are known."""
+
+    values: NDArray[np.floating[Any]]  #: K (m, m)
+    C: NDArray[np.float64]  #: C_i (m,)
+
+
+class RowsOfCoreSet(NamedTuple):
+    """The points of the core set: a row is kept or computed."""
+
+    core: CoreSet
+    examples: Examples
+
+
+@jit_dispatch(allocates=True)
+def kernel_row(points, slot, counters):
+    """Return K(x_i, x_j) of the example in a slot and those in all slots j; valid until the call after the next."""
+
+
+@kernel_row.register(KnownRows)
+def _(points, slot, counters):  # noqa: ARG001
+    return points.values[slot]
+
+
+@kernel_row.register(RowsOfCoreSet)
+def _(points, slot, counters):
+    return row(points.core, points.examples, points.core.members[slot], counters)
+
+
+@jit_dispatch
+def loss_weight(points, slot):
+    """Return C_i of the example in a slot."""
+
+
+@loss_weight.register(KnownRows)
+def _(points, slot):
+    return points.C[slot]
+
+
+@loss_weight.register(RowsOfCoreSet)
+def _(points, slot):
+    return bound(points.examples.C, points.core.members[slot])
+
+
 @jit
-def minimise(core, examples, R, tolerance, counters):
+def minimise(points, s, signs, coefficients, diagonal, R, tolerance, counters):
     """Move weights until no response with weight is more than a tolerance above the least one; return the new R.
 
     It ends before where it has made its most moves, where rounding leaves none, and where a response is no number. R is
     given at the weights at hand. The scale of the core set is 1 here.
+
+    Parameters
+    ----------
+    points : KnownRows or RowsOfCoreSet
+    s, signs, coefficients, diagonal : array of float64
+        As of the core set; the responses are as many as there are points.
+    R, tolerance : float
+    counters : array of int64
     """
-    m = core.vectors.size[0]
-    s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
-    computed = counters[KERNEL_COMPUTED]
+    m, computed = len(s), counters[KERNEL_COMPUTED]
     for _ in range(min(_MOST_MOVES, _MOST_VALUES // m)):
         i, largest = _extremes(s, coefficients)
         if not largest - s[i] > tolerance or counters[KERNEL_COMPUTED] - computed > _MOST_VALUES:
             break
-        row_i = row(core, examples, core.members[i], counters)
-        j = _best_partner(s, coefficients, signs, core.diagonal, row_i, i)
-        row_j = row(core, examples, core.members[j], counters)
-        curvature = _curvature(core.diagonal[i], core.diagonal[j], signs[i] * signs[j], row_i[j])
+        row_i = kernel_row(points, i, counters)
+        j = _best_partner(s, coefficients, signs, diagonal, row_i, i)
+        row_j = kernel_row(points, j, counters)
+        curvature = _curvature(diagonal[i], diagonal[j], signs[i] * signs[j], row_i[j])
         weight = signs[j] * coefficients[j]
         t = min((s[j] - s[i]) / curvature, weight)
         gets, gives = coefficients[i] + signs[i] * t, 0.0 if t == weight else coefficients[j] - signs[j] * t
@@ -50,11 +103,19 @@ def minimise(core, examples, R, tolerance, counters):
         coefficients[i], coefficients[j] = gets, gives
         _move(s, signs, t * signs[i], row_i, -t * signs[j], row_j)
         # the rows hold K alone: the diagonal of k~ has 1/C more
-        s[i] += t / bound(examples.C, core.members[i])
-        s[j] -= t / bound(examples.C, core.members[j])
+        s[i] += t / loss_weight(points, i)
+        s[j] -= t / loss_weight(points, j)
         counters[UPDATES] += 1
-    core.active[0] = m
     return R
+
+
+@jit(inline="always")
+def minimise_core_set(core, examples, R, tolerance, counters):
+    """Move weights of the core set as `minimise` does; return the new R."""
+    points, m = RowsOfCoreSet(core, examples), core.vectors.size[0]
+    core.active[0] = m
+    s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
+    return minimise(points, s, signs, coefficients, core.diagonal, R, tolerance, counters)
 
 
 @jit

@@ -16,7 +16,8 @@ by one step for every example t = 1, 2, ... with the rate eta = 1 / (lambda t): 
 - ``smallest``: the vector with the smallest ||alpha_p||^2 K(x_p, x_p) is dropped, the oldest of those within 1e-9;
 - ``projection``: the smallest is projected on the span of the others (`projection`), always in double precision;
 - ``merging``: the smallest is merged with the partner that loses least (`merging`); Gaussian kernels only. What it
-  becomes counts as the newest.
+  becomes counts as the newest. Where on the line between the two is by ``partner``: where the loss is least, which the
+  paper says of two classes, or by its (21), which is another place for more.
 
 ||w||^2 is carried along: O(B) a step, O(B^2) for ``projection``. Two classes have one function (`expansion`).
 
@@ -120,6 +121,9 @@ class BPegasos(Pegasos):
         The budget B; merging needs two.
     maintenance : {"merging", "projection", "smallest", "random"}
         What is done with a vector too many.
+    partner : {"least-loss", "published"}, optional
+        Where a vector is merged with each that it could be merged with: where least is lost, the default, or by (21) of
+        the paper.
     regularization : float
         lambda.
     average : bool
@@ -139,6 +143,7 @@ class BPegasos(Pegasos):
 
     vectors: Annotated[int, Ge(1)] = 100
     maintenance: Literal["merging", "projection", "smallest", "random"] = "merging"
+    partner: Literal["least-loss", "published"] | None = None
     regularization: Annotated[float, Gt(0)] = 1e-4
     average: bool = False
     precision: Precision = "single"
@@ -148,6 +153,8 @@ class BPegasos(Pegasos):
         super().__post_init__()
         if self.maintenance == "merging" and self.vectors < 2:
             raise ConfigError(f"bpegasos: vectors is {self.vectors}; merging needs a budget of at least 2")
+        if self.maintenance != "merging" and self.partner is not None:
+            raise ConfigError(f"bpegasos: partner: {self.partner} is for maintenance: merging, not {self.maintenance}")
         if self.average and self.maintenance in {"random", "smallest"}:
             raise ConfigError(
                 f"bpegasos: average: true does not go with maintenance: {self.maintenance}, "
@@ -183,7 +190,7 @@ class BPegasos(Pegasos):
             case "projection":
                 return new_projection(self.vectors)
             case "merging":
-                return new_merging(w)
+                return new_merging(w, self.partner == "published")
         rule = RANDOM if self.maintenance == "random" else SMALLEST
         return new_leaving(rule, self.vectors, precision, rng(seed, "vectors dropped"))
 

@@ -19,7 +19,7 @@ update, an example that causes any is a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
@@ -81,10 +81,13 @@ class BudgetPerceptron(OnlineSolver):
         Of kernel values, where single is enough (kernels/precision.py); scores are added up in double.
     """
 
-    rule: ClassVar[int]
-
     vectors: Annotated[int, Ge(1)]
     precision: Precision = "single"
+
+    @property
+    def rule(self) -> int:
+        """Which of leaving.py it is."""
+        raise NotImplementedError
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Start with nothing stored: f = 0."""

@@ -7,9 +7,10 @@ Forgetron", NIPS 2005, section 5) compare with it: on an error insert the exampl
 
     argmax_j y_j (f(x_j) - y_j K(x_j, x_j))
 
-the vector whose margin is the largest after its removal. The new example is among the candidates; on ties (within
-1e-9, so that rounding does not decide) the oldest leaves. `g_j = f(x_j) - y_j K(x_j, x_j)` is carried along for all
-stored vectors (`LEAST_NEEDED` in leaving.py).
+the vector whose margin is the largest after its removal. The new example is among the candidates; with ``victim:
+before-insertion`` f is that before it came, and it is none. The text of 2005 ("when the CKS algorithm exceeds its
+budget, it removes ...") allows both. On ties (within 1e-9, so that rounding does not decide) the oldest leaves.
+`g_j = f(x_j) - y_j K(x_j, x_j)` is carried along for all stored vectors (`LEAST_NEEDED` in leaving.py).
 
 Counted: |S| kernel evaluations per example presented, and the B + 1 of the vector that leaves with those stored and
 the new one; they are at hand in a matrix of B x B kernel values, so nothing is computed for them.
@@ -18,15 +19,29 @@ the new one; they are at hand in a matrix of B x B kernel values, so nothing is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
-from mpu_bench.solvers.online.leaving import LEAST_NEEDED
+from mpu_bench.solvers.online.leaving import LEAST_NEEDED, LEAST_NEEDED_BEFORE
 
 
 @dataclass(frozen=True)
 class CKS(BudgetPerceptron):
-    """CKS; `BudgetPerceptron` has the parameters."""
+    """CKS; `BudgetPerceptron` has the other parameters.
+
+    Attributes
+    ----------
+    victim : {"after-insertion", "before-insertion"}, optional
+        When the vector that leaves is chosen: among those stored and the new one, the default, or among those stored
+        before it came.
+    """
 
     name = "cks"
     paper = "forgetron-2005"
-    rule = LEAST_NEEDED
+
+    victim: Literal["after-insertion", "before-insertion"] | None = None
+
+    @property
+    def rule(self) -> int:
+        """How the vector that leaves is chosen."""
+        return LEAST_NEEDED_BEFORE if self.victim == "before-insertion" else LEAST_NEEDED

@@ -5,7 +5,7 @@ the slot of a new example before it is stored (`slot_for`), and the vector that 
 
 - ``OLDEST``: slots are taken in turn;
 - ``RANDOM``: any of the vectors stored before, all equally likely;
-- ``LEAST_NEEDED``: the vector that is best explained by the others (`cks`);
+- ``LEAST_NEEDED``: the vector that is best explained by the others (`cks`); ``LEAST_NEEDED_BEFORE`` the new one came;
 - ``SHRUNK``: the oldest, after all weights have shrunk just enough (`forgetron`).
 
 Pegasos stores the example first, and one of B + 1 leaves then (`maintain`, lines 5 to 7 of `bpegasos`):
@@ -31,7 +31,7 @@ from mpu_bench.kernels import value
 from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.online.expansion import change_squared_norm, overlap, remove, smallest
 
-OLDEST, RANDOM, SMALLEST, LEAST_NEEDED, SHRUNK = range(5)
+OLDEST, RANDOM, SMALLEST, LEAST_NEEDED, SHRUNK, LEAST_NEEDED_BEFORE = range(6)
 
 _TIE = 1e-9  # margins are equal that differ by no more than this part
 _DAMAGE_PER_MISTAKE = 15 / 32  # of (4) in `forgetron`
@@ -58,8 +58,8 @@ def new_leaving(
 ) -> Leaving:
     """Return what a rule remembers of nothing: of so many functions of a perceptron."""
     dtype = np.float32 if precision == "single" else np.float64
-    matrices = functions if rule in (LEAST_NEEDED, SHRUNK) else 0
-    by_slot = functions if rule == LEAST_NEEDED else 0
+    by_slot = functions if rule in (LEAST_NEEDED, LEAST_NEEDED_BEFORE) else 0
+    matrices = functions if rule == SHRUNK else by_slot
     return Leaving(
         rule,
         budget,
@@ -92,7 +92,7 @@ def slot_for(leaving, f, c, first, m, mistakes, kernel, counters):
     coefficients, kernel_row = f.coefficients[c, first : first + budget + 1], f.kernel_row[first : first + m]
     if rule == RANDOM:
         return m if m < budget else np.int64(randint(leaving.generator, np.uint32(m)))
-    if rule == LEAST_NEEDED:
+    if rule in (LEAST_NEEDED, LEAST_NEEDED_BEFORE):
         return _least_needed(leaving, c, coefficients, kernel_row, f.scores[c], mistakes, counters)
     oldest = (mistakes - 1) % budget
     if rule == SHRUNK:
@@ -114,7 +114,8 @@ def _least_needed(leaving, c, coefficients, kernel_row, score, mistakes, counter
     m, budget, others, inserted_at = len(kernel_row), leaving.budget, leaving.others[c], leaving.inserted_at[c]
     sign, slot = coefficients[m], np.int64(m)
     if m == budget:
-        slot = _largest_margin(others, inserted_at, coefficients, kernel_row, score)
+        new = sign if leaving.rule == LEAST_NEEDED else 0.0
+        slot = _largest_margin(others, inserted_at, coefficients, kernel_row, score, new)
         counters[KERNEL_EVALUATIONS] += budget + 1
     if slot == budget:  # the new example itself leaves
         return slot
@@ -132,11 +133,13 @@ def _least_needed(leaving, c, coefficients, kernel_row, score, mistakes, counter
 
 
 @jit
-def _largest_margin(others, inserted_at, coefficients, kernel_row, score):
-    """Return the slot of ``argmax_j y_j g_j`` after the insertion, B for the new example; the oldest on ties."""
+def _largest_margin(others, inserted_at, coefficients, kernel_row, score, sign):
+    """Return the slot of ``argmax_j y_j g_j`` after the insertion, B for the new example; the oldest on ties.
+
+    ``sign`` is the weight of the new example; with 0 it is as before the insertion, and the example is no candidate.
+    """
     budget = np.int64(len(kernel_row))
-    sign = coefficients[budget]
-    largest = sign * score
+    largest = sign * score if sign != 0.0 else -np.inf
     for j in range(budget):
         largest = max(largest, coefficients[j] * (others[j] + sign * kernel_row[j]))
     threshold, slot = largest - _TIE * max(1.0, abs(largest)), budget

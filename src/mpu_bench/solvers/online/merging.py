@@ -23,6 +23,13 @@ v grows to 1e6 and more on long streams: the loss must not be computed as a diff
 each bracket is an expm1. Of all partners one Newton step after the other is taken in vector registers, which also
 says how much F could still gain; only those whose loss could then be the smallest are solved to the last digit.
 (Wang, Crammer, Vucetic: "Multi-Class Pegasos on a Budget", ICML 2010, section 4.3, (20) to (22).)
+
+The paper chooses h otherwise, by the sum of the classes, each by its own sum of coefficients (18 to 21):
+
+    max_h  A b + C a,   A = sum_i alpha_pi / (alpha_pi + alpha_ni),   C = sum_i alpha_ni / (alpha_pi + alpha_ni).
+
+That is the same for two classes, and not for more. A class whose coefficients add up to nothing adds nothing; where
+that is so of all, h = 1/2. `best_as_published` does so, and takes the partner of the least loss at these h.
 """
 
 from __future__ import annotations
@@ -55,6 +62,8 @@ _BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
 _FAR_SQUARED_NORM = 4.5  # ||alpha_n||^2 in units of ||alpha_p||^2 from where h > -1: above 4
 _TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it
 _SOLVED_CANDIDATES = 4  # at most, without screening them
+_NO_SUM = 1e-9  # coefficients of a class cancel whose sum is no more than this part of them
+_FARTHEST = 1e6  # h of (21), at most
 _MOST_STEPS = 100  # for one partner; halving alone needs no more
 _STEP_TOLERANCE = 1e-15  # relative change of h that ends them
 
@@ -78,6 +87,7 @@ class Merging(NamedTuple):
     values: NDArray[np.floating[Any]]  #: (3, capacity) K(x_p, x_j), K(x_n, x_j), K(z, x_j)
     products: NDArray[np.float64]  #: (capacity,) coefficients_p . coefficients_j
     candidates: Candidates
+    as_published: bool  #: whether h is that of (21)
 
 
 def new_candidates(capacity: int) -> Candidates:
@@ -85,11 +95,11 @@ def new_candidates(capacity: int) -> Candidates:
     return Candidates(np.zeros(capacity, np.int64), *(np.zeros(capacity) for _ in range(6)))
 
 
-def new_merging(w: Expansion) -> Merging:
+def new_merging(w: Expansion, as_published: bool = False) -> Merging:
     """Return scratch to merge the vectors of w."""
     capacity, dtype = len(w.norms), w.f.vectors.squared_norms.dtype
     scratch = np.zeros((2, capacity), dtype), np.zeros((3, capacity), dtype), np.zeros(capacity)
-    return Merging(*scratch, new_candidates(capacity))
+    return Merging(*scratch, new_candidates(capacity), as_published)
 
 
 @maintain.register(Merging)
@@ -112,7 +122,10 @@ def _(merging, w, kernel, budget, counters):
         coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
         _distances(vectors, m, kernel.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
-        n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
+        if merging.as_published:
+            n, h, loss = best_as_published(coefficients, distances[0], merging.products, norms, inserted_at, p, m)
+        else:
+            n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
         _distances(vectors, m, kernel.gamma, n, distances[1])
         g = np.float64(distances[0, n])
         _fill(values, distances, h, h * (1.0 - h) * g, padded(m))
@@ -349,6 +362,58 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
         if losses[k] <= smallest_loss * _TIE_FACTOR and oldest:
             chosen = np.int64(k)
     return slots[chosen], shares[chosen], losses[chosen]
+
+
+@jit(error_model="numpy")
+def best_as_published(coefficients, distances, products, norms, inserted_at, p, m):
+    """Return the partner of p with the least loss, each at the h of (21), as `best_partner` does."""
+    unit, partner, share, smallest_loss = norms[p], np.int64(-1), 0.5, np.inf
+    for n in range(m):
+        if n == p:
+            continue
+        of_p, of_n = _class_sums(coefficients, p, n)
+        g = min(np.float64(distances[n]), _LARGEST_DISTANCE)
+        h = solve_as_published(g, of_p, of_n)
+        loss = _loss(g, products[n] / unit, max(norms[n] / unit, 1.0), h)
+        ties = partner >= 0 and loss <= smallest_loss * _TIE_FACTOR and inserted_at[n] < inserted_at[partner]
+        if ties or loss * _TIE_FACTOR < smallest_loss:
+            partner, share, smallest_loss = np.int64(n), h, loss
+    return partner, share, smallest_loss
+
+
+@jit(error_model="numpy")
+def _class_sums(coefficients, p, n):
+    """Return A and C of (21)."""
+    of_p, of_n = 0.0, 0.0
+    for c in range(len(coefficients)):
+        alpha_p, alpha_n = coefficients[c, p], coefficients[c, n]
+        both = alpha_p + alpha_n
+        if abs(both) > _NO_SUM * (abs(alpha_p) + abs(alpha_n)):
+            of_p += alpha_p / both
+            of_n += alpha_n / both
+    return of_p, of_n
+
+
+@jit(error_model="numpy")
+def solve_as_published(g, of_p, of_n):
+    """Return the h that maximises (21), ``of_p exp(-g (1 - h)^2) + of_n exp(-g h^2)``; the sum of the two is >= 0.
+
+    With the larger of the two as A, and h on its side, (21) rises as long as A (1 - h) exp(-g (1 - 2 h)) > C h: up to
+    one h between 1/2 and 1 where C >= 0, beyond 1 where C < 0. Of two that are as good it is the one below 1/2.
+    """
+    larger, other = max(of_p, of_n), min(of_p, of_n)
+    low, high = (0.5, 1.0) if other >= 0.0 else (1.0, 2.0)
+    while high < _FARTHEST and larger * (1.0 - high) * np.exp(-g * (1.0 - 2.0 * high)) > other * high:
+        low, high = high, 2.0 * high
+    for _ in range(_MOST_STEPS):
+        h = 0.5 * (low + high)
+        if not low < h < high:
+            break
+        if larger * (1.0 - h) * np.exp(-g * (1.0 - 2.0 * h)) > other * h:
+            low = h
+        else:
+            high = h
+    return high if of_p > of_n else 1.0 - high
 
 
 @jit
