@@ -284,22 +284,12 @@ class Record:
         in_terminal=6, in_exports=True)
     cpu_seconds: float | None = _measured("processor seconds of all threads while the solver trains", unit="seconds",
         title="processor seconds", format=".3g", better="lower", in_curves=True)
-    system_seconds: float | None = _measured(
-        "those of cpu_seconds that the system took, as for memory that is touched first (Unix)", unit="seconds",
-        title="system seconds", format=".3g", better="lower")
-
-    @property
-    @_follows("cpu_seconds less system_seconds", unit="seconds", title="user seconds", format=".3g", better="lower")
-    def user_seconds(self) -> float | None:
-        """Return what the process itself took of the processor."""
-        if self.cpu_seconds is None or self.system_seconds is None:
-            return None
-        return max(0.0, self.cpu_seconds - self.system_seconds)
+    system_seconds: float | None = _measured("those of them that the system took, as for fresh memory (Unix)",
+        unit="seconds", title="system seconds", format=".3g", better="lower")
 
     @property
     @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed and not only delayed",
-        unit="seconds",
-        title="comparable seconds", format=".3g", better="lower")
+        unit="seconds", title="comparable seconds", format=".3g", better="lower")
     def comparable_seconds(self) -> float | None:
         """Return the seconds that may be set against those of other runs, if any."""
         if self.threads is None or (self.disturbed and not self.only_delayed):
@@ -327,8 +317,7 @@ class Record:
         format=".3g", in_runs=False, in_curves=True, averaged=False)
 
     @property
-    @_follows("examples seen: passes times n", title="examples seen", format=".3g",
-        published="examples_before_stop")
+    @_follows("examples seen: passes times n", title="examples seen", format=".3g", published="examples_before_stop")
     def examples(self) -> float | None:
         """Return how many examples were presented."""
         return None if self.passes is None or self.n is None else float(self.passes * self.n)
@@ -417,8 +406,7 @@ class Record:
         "wall seconds of the run beside training and compiling: to load, evaluate and save", unit="seconds",
         title="seconds beside training", format=".3g", averaged=False)
     peak_memory_mb: float | None = _measured(
-        "largest resident memory of the run's process, with the interpreter, and without what earlier runs in it left "
-        "behind",
+        "largest resident memory of the run's process, without what earlier runs in it left behind",
         unit="2^20 bytes", title="peak memory, MB", on_page=17)
     model_bytes: int | None = _measured("size of the numbers of the model", unit="bytes", format=".3g")
     prediction_seconds: float | None = _measured("processor seconds to predict one test example", unit="seconds",
