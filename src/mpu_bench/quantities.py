@@ -296,8 +296,7 @@ class Record:
             return None
         return self.cpu_seconds if self.threads == 1 else self.train_seconds
 
-    involuntary_switches: int | None = _measured(
-        "how often its threads were made to leave the processor while training", format=".3g")
+    involuntary_switches: int | None = _measured("involuntary context switches while training", format=".3g")
     waiting_seconds: float | None = _measured(
         "seconds in which its threads were ready and others had the processor (Linux)", unit="seconds", format=".3g")
     steal_seconds: float | None = _measured(
@@ -307,9 +306,8 @@ class Record:
         "processor seconds of a short fixed computation, before and after (the larger)", unit="seconds", format=".3g")
     load: float | None = _measured(
         "how many other threads of the machine wanted a processor meanwhile, on average (Linux)", format=".2f")
-    compile_seconds: float | None = _measured(
-        "seconds of getting ready: compiling, or loading what was compiled before", unit="seconds",
-        title="compiling seconds", format=".3g")
+    compile_seconds: float | None = _measured("seconds to compile, or to load what was compiled before",
+        unit="seconds", title="compiling seconds", format=".3g")
     kernel_matrix_seconds: float | None = _measured(
         "seconds of computing the kernel matrix that runs share, off the clock; 0 where another run had it made",
         unit="seconds", format=".3g")
