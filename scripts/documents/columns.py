@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from mpu_bench.quantities import DECLARED, RECORD_COLUMNS, Column, Quantity
+from mpu_bench.columns import Column, Quantity
+from mpu_bench.quantities import DECLARED, RECORD_COLUMNS
 from mpu_bench.report.tables import markdown_table
 from mpu_bench.verdict.cells import COLUMNS, Cell
 

@@ -7,10 +7,11 @@ tables in the terminal and on the page, the exports, the figures, the verdicts, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from itertools import count
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
+
+from mpu_bench.columns import PERCENT, Column, Quantity, described, measured
 
 
 class RunStatus(StrEnum):
@@ -50,167 +51,6 @@ FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
 FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
 
 
-TOO_LARGE = 1e150  #: what is not below it is taken for infinite: means of it, or its square, could not be told
-_numbers = count()
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of runs.csv that says which run it is, or what became of it.
-
-    Attributes
-    ----------
-    help : str
-        One line on what it means.
-    name : str
-        In CSV files and in the store; that of the attribute of `Record` that declares it.
-    type : {"TEXT", "INTEGER", "REAL"}
-        By the annotation of that attribute.
-    """
-
-    help: str
-    name: str = ""
-    type: Literal["TEXT", "INTEGER", "REAL"] = "REAL"
-    number: int = field(default_factory=_numbers.__next__, compare=False, repr=False)  #: in the order of declaration
-
-    def of_text(self, text: str) -> Any:
-        """Return the value of a CSV cell as `checked` does.
-
-        Raises
-        ------
-        ValueError
-            If it is none of this type.
-        """
-        if text == "" or self.type == "TEXT":
-            return text or None
-        is_whole = self.type == "INTEGER" and text.lstrip("+-").isdecimal()
-        return self.checked(int(text) if is_whole else float(text))
-
-    def checked(self, value: Any) -> Any:
-        """Return a value that is of this column's type; None where it is missing, not finite or too large to average.
-
-        Raises
-        ------
-        ValueError
-            If it is of another type, or an integer of more than 64 bits, as other tools cannot read it.
-        """
-        is_number = isinstance(value, float) and self.type != "TEXT"
-        if value is None or (is_number and not abs(value) < TOO_LARGE):  # NaN, too, is not below
-            return None
-        if self.type == "INTEGER" and isinstance(value, float) and value.is_integer():
-            value = int(value)
-        is_right = isinstance(value, _TYPES[self.type]) and not isinstance(value, bool)
-        if not is_right or (isinstance(value, int) and value.bit_length() >= _BITS):
-            raise ValueError(f"{_NOUNS[self.type]} belongs")
-        return value
-
-
-_BITS, _PERCENT = 64, 100.0
-_TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int)}
-_NOUNS = {"TEXT": "a text", "INTEGER": f"an integer of at most {_BITS} bits", "REAL": "a number that is finite"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quantity(Column):
-    """A measured quantity.
-
-    Attributes
-    ----------
-    unit : str
-        Of the stored number; empty for a number without one.
-    title : str
-        What it is called in tables and on axes; a name that needs no other words is its own title.
-    scale : float
-        What the stored number is multiplied by where people read it, such as 100 for percents.
-    format : str
-        How people read it, as in ``format(value, ".3g")``.
-    better : {"lower", "higher", ""}
-        Which way a verdict may call better than published.
-    held : {"count", "value", "error", ""}
-        How it is held to earlier results: counts and values to be equal on the same kind of processor, errors by a test
-        of proportions on another.
-    is_share : bool
-        Whether it is a share of wrong, or right, answers: zero says something, and a constant answer has one, too.
-    rows : str
-        For an error: the column with the number of rows of which it is a share.
-    published : str
-        The column of published tables that prints it, if there is one.
-    in_runs, in_curves, averaged : bool
-        Whether runs.csv, curves.csv and (mean and standard deviation) table.csv have it.
-    on_page, in_terminal : int
-        Its place among the columns of tables on the page, and of those in the terminal and in notebooks; 0 for none.
-    in_exports : bool
-        Whether tables in Markdown and LaTeX have it, in the order of the page.
-    rank : int
-        Where the terminal is too narrow, the columns of the highest rank are left out first; those of rank 0 stay.
-    has_spread : bool
-        Whether the terminal shows its standard deviation.
-    goes_with : str
-        Tables show it only where they show this quantity, too; that on the page shows it always with `alone_on_page`.
-    is_none_at_zero : bool
-        Whether the terminal leaves a cell empty that is zero, as of a linear solver that has none of it.
-    """
-
-    unit: str = ""
-    title: str = ""
-    scale: float = 1.0
-    format: str = ".4g"
-    better: Literal["lower", "higher", ""] = ""
-    held: Literal["count", "value", "error", ""] = ""
-    is_share: bool = False
-    rows: str = ""
-    published: str = ""
-    in_runs: bool = True
-    in_curves: bool = False
-    averaged: bool = True
-    on_page: int = 0
-    in_terminal: int = 0
-    in_exports: bool = False
-    rank: int = 0
-    has_spread: bool = False
-    goes_with: str = ""
-    alone_on_page: bool = False
-    is_none_at_zero: bool = False
-
-    @property
-    def is_seconds(self) -> bool:
-        """Whether it is a time, which no other machine or hour repeats."""
-        return self.unit == "seconds"
-
-    @property
-    def is_in_percent(self) -> bool:
-        """Whether people read it in percent."""
-        return self.scale == _PERCENT or self.unit == "percent"
-
-    @property
-    def is_accuracy(self) -> bool:
-        """Whether it is a share of right answers, not of wrong ones."""
-        return self.is_share and self.better == "higher"
-
-    @property
-    def heading(self) -> str:
-        """The title, or the name with spaces."""
-        return self.title or self.name.replace("_", " ")
-
-    def text(self, value: float | None) -> str:
-        """Return a stored number as people read it; nothing for None."""
-        return "" if value is None else format(self.scale * value, self.format)
-
-    def spread(self, deviation: float | None) -> str:
-        """Return a standard deviation as people read it beside its mean: " ±0.02"; nothing for None or zero."""
-        return f" ±{self.scale * deviation:.2g}" if deviation else ""
-
-
-def _column(meaning: str, default: Any = None) -> Any:
-    """Declare a column that describes a run."""
-    return field(default=default, metadata={"column": Column(meaning)})
-
-
-def _measured(meaning: str, **more: Any) -> Any:
-    """Declare a quantity that is measured; ``more`` are attributes of `Quantity`."""
-    return field(default=None, metadata={"column": Quantity(meaning, **more)})
-
-
 _derived: dict[str, Quantity] = {}
 _Property = TypeVar("_Property", bound=Callable[..., float | None])
 
@@ -230,7 +70,7 @@ def _percent(share: float | None) -> float | None:
 
 
 _IN_PERCENT: dict[str, Any] = {"unit": "percent", "format": ".2f", "is_share": True}  # what claims and print speak of
-_SHARE: dict[str, Any] = {"unit": "fraction", "is_share": True, "scale": _PERCENT, "format": ".2f"}
+_SHARE: dict[str, Any] = {"unit": "fraction", "is_share": True, "scale": PERCENT, "format": ".2f"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,98 +81,112 @@ class Record:
     """
 
     # fmt: off
-    experiment: str | None = _column("name of the config")
-    dataset: str = _column("the dataset's label in the config", "")
-    split: str | None = _column("which split of the classes it is, where the config sweeps over them")
-    n: int | None = _column("training examples")
-    d: int | None = _column("features")
-    n_test: int | None = _column("test examples")
-    classes: int | None = _column("classes")
-    solver: str = _column("the solver's name", "")
-    parameters: str = _column("the solver's parameters, as JSON", "")
-    kernel: str = _column("the kernel with its parameters", "")
-    budget_vectors: int | None = _column("how many support vectors the solver may keep")
-    seed: int | None = _column("seed of everything random in the run")
-    trial: str | None = _column("for a run that only tries values for others: which rows it is tested on")
-    tuned: str | None = _column("what was tuned, over which values, and how")
-    tuned_on_test: int | None = _column("1 if the test rows themselves chose the values, else 0")
-    problem: str | None = _column("what the objective is the value of; objectives of different problems do not compare")
-    maximised: int | None = _column("1 if the larger objective of its problem is the better, else 0")
-    as_published: int | None = _column("1 if its settings, seed aside, are those of the config as written, else 0")
-    overridden: str | None = _column(
+    experiment: str | None = described("name of the config")
+    dataset: str = described("the dataset's label in the config", "")
+    split: str | None = described("which split of the classes it is, where the config sweeps over them")
+    n: int | None = described("training examples")
+    d: int | None = described("features")
+    n_test: int | None = described("test examples")
+    classes: int | None = described("classes")
+    solver: str = described("the solver's name", "")
+    parameters: str = described("the solver's parameters, as JSON", "")
+    kernel: str = described("the kernel with its parameters", "")
+    budget_vectors: int | None = described("how many support vectors the solver may keep")
+    seed: int | None = described("seed of everything random in the run")
+    trial: str | None = described("for a run that only tries values for others: which rows it is tested on")
+    tuned: str | None = described("what was tuned, over which values, and how")
+    tuned_on_test: int | None = described("1 if the test rows themselves chose the values, else 0")
+    problem: str | None = described(
+        "what the objective is the value of; objectives of different problems do not compare")
+    maximised: int | None = described("1 if the larger objective of its problem is the better, else 0")
+    as_published: int | None = described("1 if its settings, seed aside, are those of the config as written, else 0")
+    overridden: str | None = described(
         "what a profile or an option changed in the config, where the settings are not its")
-    earlier: int | None = _column("1 if the folder's present plan does not have the run, only an earlier one")
-    chosen: str | None = _column("the values that tuning chose")
-    status: RunStatus = _column(f"how the run ended: {', '.join(RunStatus)}", RunStatus.NOT_RUN)  # noqa: RUF009
-    ended_by: Ending | None = _column(f"what ended the run, one of: {', '.join(Ending)}")  # noqa: RUF009
-    reason: str = _column("the rule that ended it, what failed, and remarks of the solver", "")
-    unsavable: int | None = _column("1 if its model was to be saved and no file can hold it; the reason says why")
-    traceback: str | None = _column("where an exception was raised, from the first line of the user's own file on")
-    machine: str | None = _column("id of the machine and the versions, as in environment.json")
-    threads: int | None = _column("how many threads the run may use")
-    disturbed: str | None = _column(
+    earlier: int | None = described("1 if the folder's present plan does not have the run, only an earlier one")
+    chosen: str | None = described("the values that tuning chose")
+    status: RunStatus = described(f"how the run ended: {', '.join(RunStatus)}", RunStatus.NOT_RUN)  # noqa: RUF009
+    ended_by: Ending | None = described(f"what ended the run, one of: {', '.join(Ending)}")  # noqa: RUF009
+    reason: str = described("the rule that ended it, what failed, and remarks of the solver", "")
+    unsavable: int | None = described("1 if its model was to be saved and no file can hold it; the reason says why")
+    traceback: str | None = described("where an exception was raised, from the first line of the user's own file on")
+    machine: str | None = described("id of the machine and the versions, as in environment.json")
+    threads: int | None = described("how many threads the run may use")
+    disturbed: str | None = described(
         "why its seconds may not be compared; empty if they may, or threads is not recorded")
-    only_delayed: int | None = _column(
+    only_delayed: int | None = described(
         "1 if it is disturbed and only had to wait, so that its processor seconds may be compared")
-    tune_seconds: float | None = _measured("training seconds of all runs that tuning took", unit="seconds",
+    tune_seconds: float | None = measured("training seconds of all runs that tuning took", unit="seconds",
         title="tuning seconds", format=".3g")
-    tune_kernel_evaluations: int | None = _measured("kernel evaluations of all runs that tuning took",
+    tune_kernel_evaluations: int | None = measured("kernel evaluations of all runs that tuning took",
         title="kernel evaluations of tuning", format=".3g")
-    train_seconds: float | None = _measured(
+    train_seconds: float | None = measured(
         "wall seconds in which the solver trains; without compiling, loading, evaluating", unit="seconds",
         title="training seconds", format=".3g", better="lower", published="seconds", in_curves=True, on_page=12,
         in_terminal=6, in_exports=True)
-    cpu_seconds: float | None = _measured("processor seconds of all threads while the solver trains", unit="seconds",
+    cpu_seconds: float | None = measured("processor seconds of all threads while the solver trains", unit="seconds",
         title="processor seconds", format=".3g", better="lower", in_curves=True)
-    system_seconds: float | None = _measured("those of them that the system took, as for fresh memory (Unix)",
-        unit="seconds", title="system seconds", format=".3g", better="lower")
+    system_seconds: float | None = measured(
+        "those of cpu_seconds that the system took, as for memory that is touched first (Unix)", unit="seconds",
+        title="system seconds", format=".3g", better="lower")
+
+    @property
+    @_follows("cpu_seconds less system_seconds", unit="seconds", title="user seconds", format=".3g", better="lower")
+    def user_seconds(self) -> float | None:
+        """Return what the process itself took of the processor."""
+        if self.cpu_seconds is None or self.system_seconds is None:
+            return None
+        return max(0.0, self.cpu_seconds - self.system_seconds)
 
     @property
     @_follows("cpu_seconds of one thread, train_seconds of several; none if disturbed and not only delayed",
-        unit="seconds", title="comparable seconds", format=".3g", better="lower")
+        unit="seconds",
+        title="comparable seconds", format=".3g", better="lower")
     def comparable_seconds(self) -> float | None:
         """Return the seconds that may be set against those of other runs, if any."""
         if self.threads is None or (self.disturbed and not self.only_delayed):
             return None
         return self.cpu_seconds if self.threads == 1 else self.train_seconds
 
-    involuntary_switches: int | None = _measured("involuntary context switches while training", format=".3g")
-    waiting_seconds: float | None = _measured(
+    involuntary_switches: int | None = measured(
+        "how often its threads were made to leave the processor while training", format=".3g")
+    waiting_seconds: float | None = measured(
         "seconds in which its threads were ready and others had the processor (Linux)", unit="seconds", format=".3g")
-    steal_seconds: float | None = _measured(
+    steal_seconds: float | None = measured(
         "processor seconds that the host of a virtual machine took meanwhile (Linux)", unit="seconds",
         title="stolen seconds", format=".3g")
-    probe_seconds: float | None = _measured(
+    probe_seconds: float | None = measured(
         "processor seconds of a short fixed computation, before and after (the larger)", unit="seconds", format=".3g")
-    load: float | None = _measured(
+    load: float | None = measured(
         "how many other threads of the machine wanted a processor meanwhile, on average (Linux)", format=".2f")
-    compile_seconds: float | None = _measured("seconds to compile, or to load what was compiled before",
-        unit="seconds", title="compiling seconds", format=".3g")
-    kernel_matrix_seconds: float | None = _measured(
+    compile_seconds: float | None = measured(
+        "seconds of getting ready: compiling, or loading what was compiled before", unit="seconds",
+        title="compiling seconds", format=".3g")
+    kernel_matrix_seconds: float | None = measured(
         "seconds of computing the kernel matrix that runs share, off the clock; 0 where another run had it made",
         unit="seconds", format=".3g")
-    presented: int | None = _measured("examples seen; for batch solvers, iterations", title="examples seen",
+    presented: int | None = measured("examples seen; for batch solvers, iterations", title="examples seen",
         format=".3g", in_runs=False, in_curves=True, averaged=False)
 
     @property
-    @_follows("examples seen: passes times n", title="examples seen", format=".3g", published="examples_before_stop")
+    @_follows("examples seen: passes times n", title="examples seen", format=".3g",
+        published="examples_before_stop")
     def examples(self) -> float | None:
         """Return how many examples were presented."""
         return None if self.passes is None or self.n is None else float(self.passes * self.n)
 
-    steps: int | None = _measured("presentations that changed the hypothesis", format=".3g", in_runs=False,
+    steps: int | None = measured("presentations that changed the hypothesis", format=".3g", in_runs=False,
         in_curves=True, averaged=False)
-    kernel_evaluations: int | None = _measured("kernel values that the algorithm asks for, cached or not", format=".3g",
+    kernel_evaluations: int | None = measured("kernel values that the algorithm asks for, cached or not", format=".3g",
         held="count", in_curves=True, on_page=13, in_terminal=14, rank=5, in_exports=True, is_none_at_zero=True)
-    kernel_computed: int | None = _measured("kernel values really computed, after caches and symmetry",
+    kernel_computed: int | None = measured("kernel values really computed, after caches and symmetry",
         title="kernel values computed", format=".3g", in_curves=True)
-    inner_products: int | None = _measured("d-dimensional inner products of linear solvers", format=".3g", held="count",
+    inner_products: int | None = measured("d-dimensional inner products of linear solvers", format=".3g", held="count",
         in_curves=True, on_page=14)
-    updates: int | None = _measured("changes of the hypothesis; a multiple update counts its multiplicity",
+    updates: int | None = measured("changes of the hypothesis; a multiple update counts its multiplicity",
         format=".3g", held="count", in_curves=True, on_page=10, in_terminal=10, rank=8, goes_with="margin_fraction")
-    passes: float | None = _measured("examples seen / n", format=".3g", held="count", in_curves=True, on_page=16,
+    passes: float | None = measured("examples seen / n", format=".3g", held="count", in_curves=True, on_page=16,
         in_terminal=13, rank=6)
-    support_vectors: int | None = _measured("vectors of the model; none of a linear one", format=".0f", held="count",
+    support_vectors: int | None = measured("vectors of the model; none of a linear one", format=".0f", held="count",
         published="support_vectors", in_curves=True, on_page=15, in_terminal=15, rank=4, in_exports=True,
         is_none_at_zero=True)
 
@@ -344,17 +198,17 @@ class Record:
             return None
         return float(100 * self.support_vectors / self.n)
 
-    objective: float | None = _measured("primal objective of the model", format=".7g", better="lower", held="value",
+    objective: float | None = measured("primal objective of the model", format=".7g", better="lower", held="value",
         published="objective", in_curves=True, on_page=1, in_terminal=1, rank=1, in_exports=True, has_spread=True)
-    dual_objective: float | None = _measured("dual objective, a lower bound of the optimum", format=".7g",
+    dual_objective: float | None = measured("dual objective, a lower bound of the optimum", format=".7g",
         in_curves=True)
-    gap: float | None = _measured("relative duality gap: objective / dual objective - 1", title="duality gap",
+    gap: float | None = measured("relative duality gap: objective / dual objective - 1", title="duality gap",
         format=".1e", better="lower", in_curves=True, on_page=3, in_terminal=3, rank=3)
-    suboptimality: float | None = _measured("objective / optimum - 1, where the config asks for the optimum",
+    suboptimality: float | None = measured("objective / optimum - 1, where the config asks for the optimum",
         format=".1e", better="lower", in_curves=True, on_page=2, in_terminal=2, rank=2)
-    train_error: float | None = _measured("share of training examples with a wrong label", title="training error, %",
+    train_error: float | None = measured("share of training examples with a wrong label", title="training error, %",
         better="lower", held="error", rows="n", in_curves=True, **_SHARE)
-    test_error: float | None = _measured("share of test examples with a wrong label", title="test error, %",
+    test_error: float | None = measured("share of test examples with a wrong label", title="test error, %",
         better="lower", held="error", rows="n_test", in_curves=True, **_SHARE)
 
     @property
@@ -371,15 +225,15 @@ class Record:
         """Return what the test error leaves."""
         return None if self.test_error is None else 100 * (1 - self.test_error)
 
-    constant_error: float | None = _measured(
+    constant_error: float | None = measured(
         "share of test examples that are not of the most frequent class among them",
         title="test error of a constant, %", **_SHARE)
-    balanced_error: float | None = _measured(
+    balanced_error: float | None = measured(
         "mean over the classes of the share of their test examples with a wrong label", title="balanced test error, %",
         better="lower", **_SHARE)
-    positives_found: float | None = _measured("share of the positive test examples with the right label",
+    positives_found: float | None = measured("share of the positive test examples with the right label",
         title="positives found, %", **_SHARE)
-    online_error: float | None = _measured("wrong predictions / examples seen, of online solvers",
+    online_error: float | None = measured("wrong predictions / examples seen, of online solvers",
         title="online error, %", better="lower", held="error", rows="n", in_curves=True, **_SHARE)
 
     @property
@@ -389,27 +243,28 @@ class Record:
         """Return the online error as people speak of it."""
         return _percent(self.online_error)
 
-    margin: float | None = _measured("smallest y w.x / ||w|| over the training examples", in_curves=True, on_page=7,
+    margin: float | None = measured("smallest y w.x / ||w|| over the training examples", in_curves=True, on_page=7,
         in_terminal=7, rank=9, goes_with="margin_fraction", alone_on_page=True)
-    margin_fraction: float | None = _measured("certified lower bound of margin / maximum margin",
+    margin_fraction: float | None = measured("certified lower bound of margin / maximum margin",
         title="certified margin fraction", format=".4f", in_curves=True, on_page=8, in_terminal=8, rank=1)
-    margin_fraction_wanted: float | None = _measured(
+    margin_fraction_wanted: float | None = measured(
         "lower bound of margin / maximum margin that is promised before running", title="promised margin fraction",
         format=".4f", in_curves=True, on_page=9, in_terminal=9, rank=2)
-    update_bound: float | None = _measured("how many updates a theorem allows", title="bound on the updates",
+    update_bound: float | None = measured("how many updates a theorem allows", title="bound on the updates",
         format=".3g", in_curves=True, on_page=11, in_terminal=11, rank=8, goes_with="margin_fraction")
-    nu: float | None = _measured("mean hinge loss / ||w||", published="nu", in_curves=True, on_page=6, in_terminal=12,
+    nu: float | None = measured("mean hinge loss / ||w||", published="nu", in_curves=True, on_page=6, in_terminal=12,
         rank=2, in_exports=True)
-    overhead_seconds: float | None = _measured(
+    overhead_seconds: float | None = measured(
         "wall seconds of the run beside training and compiling: to load, evaluate and save", unit="seconds",
         title="seconds beside training", format=".3g", averaged=False)
-    peak_memory_mb: float | None = _measured(
-        "largest resident memory of the run's process, without what earlier runs in it left behind",
+    peak_memory_mb: float | None = measured(
+        "largest resident memory of the run's process, with the interpreter, and without what earlier runs in it left "
+        "behind",
         unit="2^20 bytes", title="peak memory, MB", on_page=17)
-    model_bytes: int | None = _measured("size of the numbers of the model", unit="bytes", format=".3g")
-    prediction_seconds: float | None = _measured("processor seconds to predict one test example", unit="seconds",
+    model_bytes: int | None = measured("size of the numbers of the model", unit="bytes", format=".3g")
+    prediction_seconds: float | None = measured("processor seconds to predict one test example", unit="seconds",
         title="seconds a prediction", format=".2g")
-    run_id: str | None = _column("key of the result: a hash of all that it depends on")
+    run_id: str | None = described("key of the result: a hash of all that it depends on")
     # fmt: on
 
     # of no column: where its folder tells them, the machine that it was made on and the version that it was made by

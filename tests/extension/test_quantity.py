@@ -10,7 +10,7 @@ import pytest
 from checkout import ROOT, add, call, copied
 
 ENTRY = """\
-    weights_norm: float | None = _measured(
+    weights_norm: float | None = measured(
         "length of the weights", title="length of w", format=".3f", in_curves=True, on_page=18, in_terminal=16,
         in_exports=True)
 """

@@ -85,7 +85,7 @@ def export_c(
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
     given, labels = _as_given(saved, portable_model, rows, how)
     if target is not None:
-        _check_device(footprint(portable_model, source, target, given, labels), target, rows)
+        _check_device(footprint(portable_model, source, target, rows=given, labels=labels), target, rows)
     texts = {} if out is None else {out: source.text}
     if out is not None and with_test:
         texts |= c_test.files_beside(source, out, given, labels)

@@ -129,7 +129,7 @@ def try_(
     name, options = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
-    session = _session(source, budgets, only, seconds, target)
+    session = _session(source, budgets, only, seconds=seconds, target=target)
     session.most_bytes = most_bytes
     code = _select(
         session, file, wishes=wishes, jobs=jobs or min(os.cpu_count() or 1, _MOST_JOBS), folder=results / f"try-{name}"

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Column, Record, RunStatus
+from mpu_bench.columns import Column
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Record, RunStatus
 from mpu_bench.results.means import Summary, moments
 from mpu_bench.results.store import Store
 

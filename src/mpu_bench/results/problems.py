@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mpu_bench import solvers
+from mpu_bench.columns import Quantity
 from mpu_bench.errors import ConfigError
-from mpu_bench.quantities import IN_TERMINAL, ON_PAGE, QUANTITIES, Quantity, Record
+from mpu_bench.quantities import IN_TERMINAL, ON_PAGE, QUANTITIES, Record
 from mpu_bench.results.means import Summary
 from mpu_bench.scaled import parameters_in
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Column, Ending, Record, RunStatus
+from mpu_bench.columns import Column
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_SAVED
 from mpu_bench.scaled import parameters_in
 from mpu_bench.texts import publishable

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpu_bench import solvers
-from mpu_bench.quantities import DECLARED, FINISHED, Ending, Quantity, Record, RunStatus
+from mpu_bench.columns import Quantity
+from mpu_bench.quantities import DECLARED, FINISHED, Ending, Record, RunStatus
 from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.machines import comparable, located

@@ -112,10 +112,8 @@ def select_conjugate_j(variables, direction, bias, i, row_i):
     """Return the place that gains most with i and the step before; without a bias i itself, where none gains."""
     m, diagonal, up, low = variables.active_size[0], variables.diagonal, variables.up, variables.low
     minus_y_grad, first = variables.minus_y_grad[:m], _first(variables, direction, bias, i)
-    product = direction.product
-    product = (
-        direction.product if first.weight > 0.0 else variables.minus_y_grad
-    )  # which is in a cache, where it is not read
+    # without a step before it, products are read and not used: of an array that is in a cache
+    product = direction.product if first.weight > 0.0 else variables.minus_y_grad
     up[i] = low[i] = -np.inf  # it is no second of its own
     best, block = np.int64(-1), 0
     for start in range(0, m, VARIABLES_AT_ONCE):
