@@ -179,7 +179,7 @@ def test_the_processor_is_probed_before_and_after_training_off_the_clock(problem
 
 def test_what_may_disturb_a_run_is_counted(problem: Problem) -> None:
     measured = run(DCD(tolerance=1e-3), problem).measured
-    counted = {"waiting_seconds", "steal_seconds", "involuntary_switches", "load", "probe_seconds"}
+    counted = {"system_seconds", "waiting_seconds", "steal_seconds", "involuntary_switches", "load", "probe_seconds"}
     by_class = {"constant_error", "balanced_error", "positives_found"}
     assert set(measured) == counted | by_class <= set(RECORD_COLUMNS)
     assert all(measured[name] >= 0 or np.isnan(measured[name]) for name in counted)

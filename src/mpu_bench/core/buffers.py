@@ -45,7 +45,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def release() -> None:
-    """Give the system all memory that nobody uses."""
+    """Let the system have all memory that nobody uses."""
     with _lock:
         _kept.clear()
 
