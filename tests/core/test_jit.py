@@ -44,7 +44,7 @@ rows = Ones(np.zeros(1, np.uint32), np.array([0, 1], np.uint32))
 if sys.argv[1] == "jitted first":
     print(of_jitted(rows), squared_norms(rows)[0])
 else:
-    print(squared_norms(rows)[0], of_jitted(rows))
+    print(squared_norms(rows)[0], of_jitted(rows=rows))
 """
 
 

@@ -71,9 +71,9 @@ class Jitted:
         self.py_func, self._settings = body, settings
         update_wrapper(self, body)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call what is compiled for Python."""
-        return self.from_python(*arguments)
+        return self.from_python(*arguments, **named)
 
     @cached_property
     def from_python(self) -> Any:
