@@ -160,7 +160,7 @@ def judged(folder: Path) -> list[Cell]:
 @pytest.mark.parametrize(("name", "solver"), [("mpu-table1", "dcd"), ("fw-c-study", "cvm"), ("fw-table2", "fw")])
 def test_rows_of_another_machine_change_no_verdict_but_those_of_seconds(name: str, solver: str, tmp_path: Path) -> None:
     kept = ROOT / "results" / "baseline" / name
-    before = judged(kept)
+    before = judged(made_elsewhere(kept, tmp_path / "nothing", lambda _: False))  # all on one machine
     apart = judged(made_elsewhere(kept, tmp_path / "solver", lambda row: row["solver"] == solver))
     changed = [cell for cell, old in zip(apart, before, strict=True) if cell != old]
     assert changed
@@ -168,6 +168,4 @@ def test_rows_of_another_machine_change_no_verdict_but_those_of_seconds(name: st
     assert any(
         cell.verdict == Verdict.NOT_COMPARABLE and "on another machine than those of" in cell.remark for cell in changed
     )
-    for each in ("nothing", "everything"):
-        one = made_elsewhere(kept, tmp_path / each, lambda _, elsewhere=each == "everything": elsewhere)
-        assert judged(one) == before
+    assert judged(made_elsewhere(kept, tmp_path / "everything", lambda _: True)) == before

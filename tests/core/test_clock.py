@@ -66,7 +66,9 @@ def test_loading_compiled_code_is_left_out_and_compiling_not_twice(monkeypatch):
         return 2 * number
 
     twice(1.0)
-    monkeypatch.setattr(twice._cache, "load_overload", lambda *_: spin(0.05))  # finds nothing, so that it compiles
+    monkeypatch.setattr(
+        twice.from_python._cache, "load_overload", lambda *_: spin(0.05)
+    )  # finds nothing, so that it compiles
     clock, began, before = Clock(), time.perf_counter(), GETTING_READY.seconds
     with clock:
         spin(0.02)

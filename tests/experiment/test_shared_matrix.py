@@ -12,7 +12,7 @@ from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.kernels import matrix as kernel_matrix
 
 GAUSSIAN = Gaussian(0.25)
-OF_TIME = {"peak_memory_mb", "load", "disturbed", "machine", "created"}
+OF_TIME = {"peak_memory_mb", "load", "disturbed", "only_delayed", "machine", "created"}
 
 
 def results_of(record):

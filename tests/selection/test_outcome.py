@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,11 @@ def test_the_best_on_the_validation_set_is_chosen_and_the_smaller_of_equals() ->
         row("unknown", None),
         row("untested", 0.01, None),
     ]
-    chosen = choose(rows, None)
+    chosen = choose(rows)
     assert chosen is not None
     assert chosen.name == "small"
-    assert choose(rows, 40) is None
+    assert choose(rows[2:]) == rows[2]
+    assert choose([replace(each, fits=False) for each in rows]) is None
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=12))

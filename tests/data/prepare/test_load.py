@@ -310,5 +310,5 @@ def test_the_files_of_a_dataset_come_before_those_of_another(world):
 def test_files_that_nothing_stands_for_are_asked_for(world):
     world.card(OTHERS, name="others")
     (world.mirror / "points").unlink()
-    with pytest.raises(FetchError, match="points is not in the data home"):
+    with pytest.raises(FetchError, match="points is not in the data directory"):
         load_problem(world.card(INSTEAD), world.home)

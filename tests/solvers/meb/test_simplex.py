@@ -11,7 +11,7 @@ from oracles.meb import KERNELS, full_core_set, least_square, one_feature, produ
 def minimised(core, examples, R, tolerance, counters):
     """Return R at the minimum of a core set."""
     s = core.responses[: int(core.vectors.size[0])]
-    points, weights = RowsOfCoreSet(core, examples), (core.signs, core.coefficients, core.diagonal)
+    points, weights = RowsOfCoreSet(core.kept, core, examples), (core.signs, core.coefficients, core.diagonal)
     return minimise(points, s, *weights, R, tolerance, counters)
 
 

@@ -19,7 +19,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.certificates import bound
-from mpu_bench.solvers.meb.core_set import CoreSet, Examples, row
+from mpu_bench.solvers.meb.core_set import CoreSet, Examples, kept_row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
 _MOST_MOVES, _MOST_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
@@ -29,30 +29,31 @@ _SLOTS_AT_ONCE = 128  # of which the best is found in vector code; which of them
 class KnownRows(NamedTuple):
     """Points all of whose kernel values are known."""
 
-    values: NDArray[np.floating[Any]]  #: K (m, m)
+    rows: NDArray[np.floating[Any]]  #: K (m, m)
     C: NDArray[np.float64]  #: C_i (m,)
 
 
 class RowsOfCoreSet(NamedTuple):
     """The points of the core set: a row is kept or computed."""
 
+    rows: NDArray[np.floating[Any]]  #: K of an example that is kept with those in all slots
     core: CoreSet
     examples: Examples
 
 
-@jit_dispatch(allocates=True)
-def kernel_row(points, slot, counters):
-    """Return K(x_i, x_j) of the example in a slot and those in all slots j; valid until the call after the next."""
+@jit_dispatch
+def index_of_row(points, slot, counters):
+    """Return the index among ``rows`` of the example in a slot; valid until the call after the next."""
 
 
-@kernel_row.register(KnownRows)
+@index_of_row.register(KnownRows)
 def _(points, slot, counters):  # noqa: ARG001
-    return points.values[slot]
+    return slot
 
 
-@kernel_row.register(RowsOfCoreSet)
+@index_of_row.register(RowsOfCoreSet)
 def _(points, slot, counters):
-    return row(points.core, points.examples, points.core.members[slot], counters)
+    return kept_row(points.core, points.examples, points.core.members[slot], counters)
 
 
 @jit_dispatch
@@ -90,9 +91,9 @@ def minimise(points, s, signs, coefficients, diagonal, R, tolerance, counters):
         i, largest = _extremes(s, coefficients)
         if not largest - s[i] > tolerance or counters[KERNEL_COMPUTED] - computed > _MOST_VALUES:
             break
-        row_i = kernel_row(points, i, counters)
+        row_i = points.rows[index_of_row(points, i, counters), :m]
         j = _best_partner(s, coefficients, signs, diagonal, row_i, i)
-        row_j = kernel_row(points, j, counters)
+        row_j = points.rows[index_of_row(points, j, counters), :m]
         curvature = _curvature(diagonal[i], diagonal[j], signs[i] * signs[j], row_i[j])
         weight = signs[j] * coefficients[j]
         t = min((s[j] - s[i]) / curvature, weight)
@@ -112,7 +113,7 @@ def minimise(points, s, signs, coefficients, diagonal, R, tolerance, counters):
 @jit(inline="always")
 def minimise_core_set(core, examples, R, tolerance, counters):
     """Move weights of the core set as `minimise` does; return the new R."""
-    points, m = RowsOfCoreSet(core, examples), core.vectors.size[0]
+    points, m = RowsOfCoreSet(core.kept, core, examples), core.vectors.size[0]
     core.active[0] = m
     s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
     return minimise(points, s, signs, coefficients, core.diagonal, R, tolerance, counters)
