@@ -265,10 +265,7 @@ def _as_given(
 def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
     """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
     say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
-    say(
-        f"{device.name}: {found.instructions:,} instructions a prediction, about {found.milliseconds(device):.2g} ms "
-        f"({device.timing}, an estimate)"
-    )
+    say(f"{device.name}: {found.instructions:,} instructions a prediction, {found.duration(device)}")
     if found.estimated:
         say(f"{device.name}: all of this is an estimate from a table of measured models ({found.estimated})")
         return

@@ -171,7 +171,7 @@ def _fitting(found: Footprint, target: Target) -> str:
     )
     return (
         f"it fits {target.words}: {found.flash:,} and {found.ram:,} bytes, {found.instructions:,} instructions a "
-        f"prediction, about {found.milliseconds(target.device):.2g} ms ({target.device.timing}, an estimate); {known}"
+        f"prediction, {found.duration(target.device)}; {known}"
     )
 
 

@@ -173,3 +173,9 @@ def test_an_unknown_device_names_those_that_are_known() -> None:
     ):
         named("cortex-m1")
     assert DEVICES["cortex-m0"].timing == "1.5 cycles an instruction at 16 MHz"
+
+
+@pytest.mark.parametrize(("instructions", "words"), [(1_109_993, "104 ms"), (20_445, "1.9 ms"), (99, "0.0093 ms")])
+def test_a_time_is_read_without_an_exponent(instructions: int, words: str) -> None:
+    text = Footprint(flash=1, ram=1, instructions=instructions).duration(named("cortex-m0"))
+    assert text.startswith(f"about {words} (1.5 cycles an instruction at 16 MHz, an estimate")

@@ -55,9 +55,11 @@ class Footprint:
     differ: int = 0
     estimated: str = ""
 
-    def milliseconds(self, device: Device) -> float:
-        """Return how long a prediction takes, an estimate."""
-        return self.instructions * device.cycles / device.megahertz / 1000
+    def duration(self, device: Device) -> str:
+        """Return in words how long a prediction takes, an estimate."""
+        milliseconds = self.instructions * device.cycles / device.megahertz / 1000
+        number = f"{milliseconds:.2g}" if milliseconds < 10 else f"{milliseconds:,.0f}"
+        return f"about {number} ms ({device.timing}, an estimate)"
 
 
 def raw_rows(model: Portable, features: NDArray[np.float32]) -> NDArray[Any]:
