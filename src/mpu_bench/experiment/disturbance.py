@@ -116,20 +116,24 @@ def why(run: Record, fastest_probe: float) -> str:
         reasons += [lost] if stolen > _TOLD_SHARE * wall else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
         reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
-    probe = _known(run.probe_seconds)
-    if probe > SLOW_PROBE * fastest_probe:
-        reasons.append(f"the processor was {probe / fastest_probe:.1f} times slower than at its fastest")
+    if (slowdown := _slowdown(run, fastest_probe)) > SLOW_PROBE:
+        reasons.append(f"the processor was {slowdown:.1f} times slower than at its fastest")
     return "; ".join(reasons)
 
 
 def only_delays(run: Record, fastest_probe: float) -> bool:
     """Return whether what disturbed a run leaves its processor seconds as they are; parameters as in `why`."""
-    is_slow = _known(run.probe_seconds) > SLOW_PROBE * fastest_probe
+    is_slow = _slowdown(run, fastest_probe) > SLOW_PROBE
     stolen, waited = _known(run.steal_seconds), _known(run.waiting_seconds)
     is_stolen = stolen * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS and stolen > LOST_SHARE * _known(run.cpu_seconds)
     return (
         run.threads == 1 and not is_slow and not is_stolen and waited <= _MOST_WAITED_SHARE * _known(run.train_seconds)
     )
+
+
+def _slowdown(run: Record, fastest_probe: float) -> float:
+    """Return how many times slower than at its fastest the processor was; 0 where that is not known."""
+    return _known(run.probe_seconds) / fastest_probe
 
 
 def _known(number: float | None) -> float:
