@@ -43,6 +43,13 @@ def test_styles_are_distinct_within_a_figure(names: list[str]) -> None:
     assert all(len(of) == len(set(of)) for of in [[(look.marker, look.dashes, look.colour) for look in first]])
 
 
+@given(st.lists(st.sampled_from([*_FIXED, "mine", "yours"]), min_size=7, max_size=8, unique=True))
+def test_seven_solvers_differ_in_colour_and_in_dashes_and_in_marker(names: list[str]) -> None:
+    looks = [style.of(number) for number in style.numbers({name: name for name in names}).values()]
+    for of_each in zip(*looks, strict=True):
+        assert len(set(of_each)) == len(names)
+
+
 def test_a_solver_keeps_its_colour_where_no_other_has_it() -> None:
     for names in (["mpu", "dcd", "sdca"], ["fw", "mfw", "cvm", "perceptron"]):
         assert style.numbers({name: name for name in names}) == {name: style.number_of(name) for name in names}

@@ -11,6 +11,7 @@ from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
 from mpu_bench.report import figure_data
 from mpu_bench.report.figure_parts import Figure
+from mpu_bench.report.style import FORMATS
 from mpu_bench.results import machines, summary
 from mpu_bench.results.folder import open_results
 
@@ -23,7 +24,12 @@ EVERY = "all"  #: instead of a figure's name
 
 
 def plot(
-    results: Path, name: str | None, against: str | None, out: Path | None, forms: Sequence[str] = FORMS
+    results: Path,
+    name: str | None,
+    against: str | None,
+    out: Path | None,
+    forms: Sequence[str] = FORMS,
+    style: str = "paper",
 ) -> list[Path]:
     """Draw figures of a results folder.
 
@@ -38,6 +44,8 @@ def plot(
         Where to put them; ``<results>/figures`` by default.
     forms : sequence of str
         Of `FORMS`.
+    style : {"paper", "slides"}
+        How large text and lines are.
 
     Returns
     -------
@@ -47,7 +55,7 @@ def plot(
     Raises
     ------
     ConfigError
-        If there is no figure, axis or form of this name.
+        If there is no figure, axis, form or style of this name.
     StoreError
         If the results have no data for it, or the files cannot be written.
     """
@@ -56,7 +64,8 @@ def plot(
             raise ConfigError(f"no form '{form}' of figures: {nearest(form, FORMS)}")
     drawable = figures_of(results, name, against)
     folder = out or results / FOLDER
-    files = {f"{figure.name}.{form}": content for figure in drawable for form, content in drawn(figure, forms).items()}
+    drawings = {figure.name: drawn(figure, forms, style) for figure in drawable}
+    files = {f"{name}.{form}": content for name, contents in drawings.items() for form, content in contents.items()}
     write_all(folder, files)
     return [folder / name for name in files]
 
@@ -104,15 +113,21 @@ def _drawable(results: Path, name: str | None, against: str | None) -> list[Figu
     return [figure] if figure is not None else []
 
 
-def drawn(figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
+def drawn(figure: Figure, forms: Sequence[str], style: str = "paper") -> dict[str, bytes]:
     """Return the content of a figure's files, by their forms."""
     from mpu_bench.report import drawing
 
-    return drawing.files(figure, forms)
+    return drawing.files(figure, forms, _known(style))
 
 
-def styled(figure: Figure) -> Drawn:
+def styled(figure: Figure, style: str = "paper") -> Drawn:
     """Draw a figure for a program, which may go on with it."""
     from mpu_bench.report import drawing
 
-    return drawing.draw(figure)
+    return drawing.draw(figure, _known(style))
+
+
+def _known(style: str) -> str:
+    if style not in FORMATS:
+        raise ConfigError(f"no style '{style}' of figures: {nearest(style, FORMATS)}")
+    return style

@@ -14,6 +14,11 @@ MOST_LETTERS, MOST_NAMES = 9, 8  #: of a name, and names, in a diagram of one co
 _LINE = 0.16  # inches, of a name
 _ABOVE = 2.2  # lines: the numbers of the axis, and the critical difference
 _TITLE = 0.45  # inches
+_LETTER, _RANK_LETTERS, _AXIS = (
+    0.062,
+    6,
+    1.2,
+)  # inches of a letter; letters of a rank beside a name; inches between names
 _GROUP = 0.45  # lines, of a bar that joins solvers
 _PAD = 0.03  # of the axis, between a line and its name
 
@@ -21,6 +26,11 @@ _PAD = 0.03  # of the axis, between a line and its name
 def height(panel: Panel) -> float:
     """Return the height of a diagram in inches."""
     return _TITLE + _LINE * (_ABOVE + _below(panel))
+
+
+def least_width(letters: int) -> float:
+    """Return how wide a diagram must be in inches, of whose names the longest has so many letters."""
+    return 2 * _LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0
 
 
 def draw(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
