@@ -78,6 +78,7 @@ def shown(folder: Path) -> dict[str, Any]:
                 "axes": list(versions[key]),
                 "axis": figure.panels[0].x_label,
                 "is_meant": not meant or figure.name in meant,
+                "is_first": bool(facts["paper"]) and figure.name in meant,
             }
             for key, figure in figures.items()
         ],

@@ -15,18 +15,19 @@ from markupsafe import Markup
 from mpu_bench import __version__, published
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
-from mpu_bench.quantities import format_number
+from mpu_bench.quantities import format_number, quantity_of
 from mpu_bench.report import experiments, overview, printed, style
 from mpu_bench.report.tables import Table
 from mpu_bench.results import naming
 from mpu_bench.texts import publishable
-from mpu_bench.verdict.cells import CLAIM, VALUE, Cell, count_verdicts
-from mpu_bench.verdict.folders import verdict_text
+from mpu_bench.verdict.cells import CLAIM, RATIO, VALUE, Cell, count_verdicts
+from mpu_bench.verdict.folders import solver_text, verdict_text
 from mpu_bench.verdict.verdict import Finding, Verdict
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js", "uPlot.css", "uPlot.js")
 _TITLE = "Perceptron-like and budgeted SVM training: reported and measured"
+_ERRORS, _RATIOS, _OTHERS = "test error, %", "seconds relative to another solver's", "other values"  # panels of a chart
 _OWN = "other-experiments"  #: the page of what belongs to no paper
 
 
@@ -147,7 +148,22 @@ def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.Paper
 
 
 def _came_out(cells: Sequence[Cell]) -> dict[str, Any]:
-    return {"headline": headline(cells), "counts": count_verdicts(cells)}
+    return {"headline": headline(cells), "counts": count_verdicts(cells), "compared": _compared(cells)}
+
+
+def _compared(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return reported and measured values by panel of a chart that has a mark for each; accuracies are errors there."""
+    panels: dict[str, list[Any]] = {}
+    for cell in cells:
+        if cell.kind in (VALUE, RATIO) and cell.published is not None and cell.measured is not None:
+            quantity, pair = quantity_of(cell.column), [cell.published, cell.measured]
+            better = quantity.better if quantity is not None and quantity.is_in_percent else None
+            pair = [100 - value for value in pair] if better == "higher" else pair
+            name = _RATIOS if cell.kind == RATIO else _OTHERS if better is None else _ERRORS
+            numbers = f"reported {format_number(cell.published)}, measured {format_number(cell.measured)}"
+            words = f"{cell.table} {cell.dataset} {solver_text(cell)}: {cell.what}: {numbers}: {verdict_text(cell)}"
+            panels.setdefault(name, []).append([*pair, cell.verdict.finding.page, publishable(words)])
+    return [{"title": name, "points": panels[name]} for name in (_ERRORS, _RATIOS, _OTHERS) if name in panels]
 
 
 def headline(cells: Sequence[Cell]) -> str:
