@@ -50,7 +50,7 @@ def test_the_page_has_its_word_mark_colour_and_meaning(copy: Path) -> None:
     assert '<dt class="open"><span class="mark">+</span> lucky guess: ' in text
     assert "<dd>a value that came out by luck</dd>" in text
     assert '<abbr title="a value that came out by luck">lucky guess</abbr>' in text
-    assert "lucky guess" in text.partition('class="headline">')[2].partition("<")[0]
+    assert "lucky guess" in text.partition('<ul class="labels">')[2].partition("</ul>")[0]
 
 
 def test_tables_of_a_paper_have_it(copy: Path) -> None:

@@ -14,7 +14,6 @@ from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Drawing
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
@@ -109,7 +108,8 @@ def saved(drawing: Drawing, forms: Sequence[str]) -> dict[str, bytes]:
 
 def _drawn(figure: Figure, form: Format) -> Drawing:
     """Draw a figure: one legend, below it the panels row by row, and what must be known of them."""
-    columns = figure.columns or min(_columns(len(figure.panels)), form.columns)
+    count = len(figure.panels)
+    columns = figure.columns or min(count if count <= 3 else 2 if count == 4 else 3, form.columns)
     lines = math.ceil(len(figure.panels) / columns)
     in_lines = [figure.panels[line * columns :][:columns] for line in range(lines)]
     heights = [max(_height(panel, columns, form) for panel in line) for line in in_lines]
@@ -136,10 +136,6 @@ def _drawn(figure: Figure, form: Format) -> Drawing:
         drawing.supxlabel("\n".join(wrapped), color=style.GREY)
         drawing.set_figheight(drawing.get_figheight() + _LINE * form.size * len(wrapped))
     return drawing
-
-
-def _columns(panels: int) -> int:
-    return panels if panels <= 3 else 2 if panels == 4 else 3
 
 
 def _width(figure: Figure, columns: int, form: Format) -> float:
@@ -250,9 +246,9 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
         look = style.of(styles[series.label])
         if not series.published:
             centers, heights = [x + off[series.label] for x in series.x], [y - base for y in series.y]
-            drawn = on.bar(centers, heights, width, base, color=look.colour)
-            _shade(drawn, look)
-            _draw_deviations(on, series, off[series.label])
+            on.bar(centers, heights, width, base, color=look.colour, alpha=_SHADES[style.DASHES.index(look.dashes)])
+            if series.low:
+                on.errorbar(centers, series.y, _deviations(series), fmt="none", ecolor="#000000", elinewidth=0.6)
     for series in panel.series:
         if series.published and series.about in off:
             on.plot(
@@ -263,18 +259,6 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     on.tick_params(axis="x", length=0)
     on.set_xlim(-0.6, len(panel.categories) - 0.4)
     on.grid(visible=False, axis="x")
-
-
-def _shade(bars: BarContainer, look: style.Style) -> None:
-    """Make bars of one colour lighter or darker than the next in grey: by their dashes."""
-    for bar in bars:
-        bar.set_alpha(_SHADES[style.DASHES.index(look.dashes)])
-
-
-def _draw_deviations(on: Axes, series: Series, off: float) -> None:
-    if series.low:
-        centers = [x + off for x in series.x]
-        on.errorbar(centers, series.y, _deviations(series), fmt="none", ecolor="#000000", elinewidth=0.6)
 
 
 def _draw_level(on: Axes, level: Level, levels: Mapping[str, Line2D]) -> None:
@@ -340,7 +324,8 @@ def _add_legend(drawing: Drawing, handles: Sequence[Artist], form: Format) -> No
     """
     renderer = FigureCanvasAgg(drawing).get_renderer()  # type: ignore[no-untyped-call]
     widths = _widths(handles, renderer)
-    if _legend_height(widths, drawing.get_figwidth(), form) > _MOST_LEGEND * drawing.get_figheight():
+    lines = math.ceil(len(widths) / _legend_columns(widths, drawing.get_figwidth()))
+    if _LINE * form.size * lines > _MOST_LEGEND * drawing.get_figheight():
         drawing.set_figwidth(form.widths[1])
     width = drawing.get_figwidth()
     for columns in range(_legend_columns(widths, width), 0, -1):  # as computed, or one less where letters are kerned
@@ -372,7 +357,3 @@ def _legend_columns(widths: Sequence[float], width: float) -> int:
         if sum(max(widths[start:end]) for start, end in zip([0, *ends], ends, strict=False)) <= room:
             return columns
     return 1
-
-
-def _legend_height(widths: Sequence[float], width: float, form: Format) -> float:
-    return _LINE * form.size * math.ceil(len(widths) / _legend_columns(widths, width))

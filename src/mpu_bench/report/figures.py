@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,8 +60,7 @@ def plot(
         If the results have no data for it, or the files cannot be written.
     """
     for form in forms:
-        if form not in FORMS:
-            raise ConfigError(f"no form '{form}' of figures: {nearest(form, FORMS)}")
+        _check("form", form, FORMS)
     drawable = figures_of(results, name, against)
     folder = out or results / FOLDER
     drawings = {figure.name: drawn(figure, forms, style) for figure in drawable}
@@ -89,10 +88,8 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     StoreError
         If the results have no data for it.
     """
-    if name is not None and name not in (EVERY, *KINDS):
-        raise ConfigError(f"no figure '{name}': {nearest(name, (EVERY, *KINDS))}")
-    if against is not None and against not in AXES:
-        raise ConfigError(f"no axis '{against}': {nearest(against, AXES)}")
+    _check("figure", name or EVERY, (EVERY, *KINDS))
+    _check("axis", against or AXES[0], AXES)
     drawable = _drawable(results, name, against)
     if not drawable:
         raise StoreError(
@@ -117,17 +114,18 @@ def drawn(figure: Figure, forms: Sequence[str], style: str = "paper") -> dict[st
     """Return the content of a figure's files, by their forms."""
     from mpu_bench.report import drawing
 
-    return drawing.files(figure, forms, _known(style))
+    _check("style", style, FORMATS)
+    return drawing.files(figure, forms, style)
 
 
 def styled(figure: Figure, style: str = "paper") -> Drawn:
     """Draw a figure for a program, which may go on with it."""
     from mpu_bench.report import drawing
 
-    return drawing.draw(figure, _known(style))
+    _check("style", style, FORMATS)
+    return drawing.draw(figure, style)
 
 
-def _known(style: str) -> str:
-    if style not in FORMATS:
-        raise ConfigError(f"no style '{style}' of figures: {nearest(style, FORMATS)}")
-    return style
+def _check(what: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise ConfigError(f"no {what} '{name}' of figures: {nearest(name, names)}")
