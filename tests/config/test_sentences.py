@@ -53,7 +53,7 @@ def test_names_are_unique_over_all_papers() -> None:
 
 def test_every_file_is_of_a_paper() -> None:
     assert {path.stem for path in resources.bundled("configs/published/sentences").glob("*.yaml")} == set(PAPERS)
-    assert sentences("mpu-2011") == ()
+    assert sentences("mpu-2011") == []
 
 
 @pytest.fixture(scope="module")
@@ -135,4 +135,4 @@ def test_a_mistake_is_one_message(
 
 @pytest.mark.parametrize("paper", ["", "x" * 5000, "../sentences/mpu-2010", "a\0b"])
 def test_a_paper_that_is_none_has_no_sentences(paper: str) -> None:
-    assert sentences(paper) == ()
+    assert sentences(paper) == []
