@@ -44,7 +44,7 @@ def observations(paper: str) -> list[Observation]:
 def _read(paper: str) -> File:
     path = resources.bundled(_FOLDER) / f"{paper}.yaml"
     if not re.fullmatch("[a-z0-9-]{1,100}", paper) or not path.is_file():
-        return File.model_construct(sentences=[])
+        return File.model_construct(sentences=[], seen=[])
     file = document.read(path, ConfigError)
     read: File = file.root.validated(File)
     names: set[str] = set()
