@@ -69,7 +69,8 @@ def _draw_length(on: Axes, difference: float) -> None:
     """Draw how long the critical difference is."""
     y = _ABOVE - 0.5
     on.plot([1, 1 + difference], [y, y], color="#000000", linewidth=0.8, marker="|", markersize=5)
-    on.text(1 + difference, y, f"  critical difference {difference:.2f}", ha="left", va="center")
+    on.annotate(f"critical difference {difference:.2f}", (1 + difference, y), xytext=(4, 0), va="center",
+                textcoords="offset points")  # fmt: skip
 
 
 def _draw_name(on: Axes, panel: Panel, index: int, colour: str) -> None:
