@@ -10,10 +10,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-#: after Okabe and Ito, which colour-blind eyes tell apart, dark enough to be read as text on white
-COLOURS = ("#0072b2", "#c04a00", "#00795a", "#b0528a", "#8f6200", "#5b4fb3", "#1c1c1c", "#77771f", "#882255")
+#: told apart by colour-blind eyes, and dark enough to be read as text on white
+COLOURS = ("#1a6fe8", "#b06000", "#00685a", "#b04fa8", "#4a3200", "#3a1ce6", "#0a1460", "#646f3d", "#430a2a")
 #: the same on a dark page
-DARK_COLOURS = ("#56b4e9", "#ff9d5c", "#3ecf9f", "#e29ac4", "#f0c040", "#b3a8ff", "#e8e8e8", "#cccc66", "#dd88aa")
+DARK_COLOURS = ("#47d8ff", "#d3a125", "#21a863", "#c06fa0", "#fff04a", "#7f92ff", "#ccffba", "#ffffa0", "#e6d0d4")
 #: lengths of dashes and gaps in turn, in widths of the line, one for each marker; none is a solid line, and none has
 #: dots alone: those mark what is after the first epoch
 DASHES = (

@@ -190,11 +190,12 @@ for (const figure of document.querySelectorAll("figure.compared"))
   figure.querySelector(".panels").append(...JSON.parse(figure.dataset.panels).map(drawCompared));
 
 // Tables that are wider than their place say so.
+const shade = (held) => held.classList.toggle("wider", held.scrollLeft + held.clientWidth < held.scrollWidth - 1);
 const fits = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const held = target.closest(".scroll"), isWider = held.scrollWidth > held.clientWidth + 1;
-    held.classList.toggle("wider", isWider);
     held.nextElementSibling.hidden = !isWider;
+    shade(held);
   }
 });
 for (const held of document.querySelectorAll(".scroll")) {
@@ -203,6 +204,7 @@ for (const held of document.querySelectorAll(".scroll")) {
   hint.textContent = "This table is wider than the page: scroll it sideways →";
   hint.hidden = true;
   held.after(hint);
+  held.addEventListener("scroll", () => shade(held));
   fits.observe(held);
   fits.observe(held.firstElementChild);
 }
