@@ -60,7 +60,7 @@ def plot(
         If the results have no data for it, or the files cannot be written.
     """
     for form in forms:
-        _check("form", form, FORMS)
+        _check("form of figures", form, FORMS)
     drawable = figures_of(results, name, against)
     folder = out or results / FOLDER
     drawings = {figure.name: drawn(figure, forms, style) for figure in drawable}
@@ -114,7 +114,7 @@ def drawn(figure: Figure, forms: Sequence[str], style: str = "paper") -> dict[st
     """Return the content of a figure's files, by their forms."""
     from mpu_bench.report import drawing
 
-    _check("style", style, FORMATS)
+    _check("style of figures", style, FORMATS)
     return drawing.files(figure, forms, style)
 
 
@@ -122,10 +122,10 @@ def styled(figure: Figure, style: str = "paper") -> Drawn:
     """Draw a figure for a program, which may go on with it."""
     from mpu_bench.report import drawing
 
-    _check("style", style, FORMATS)
+    _check("style of figures", style, FORMATS)
     return drawing.draw(figure, style)
 
 
 def _check(what: str, name: str, names: Collection[str]) -> None:
     if name not in names:
-        raise ConfigError(f"no {what} '{name}' of figures: {nearest(name, names)}")
+        raise ConfigError(f"no {what} '{name}': {nearest(name, names)}")
