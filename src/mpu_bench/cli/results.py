@@ -60,7 +60,8 @@ def plot(
     """Draw the figures of a results folder as SVG, PDF and PNG, for a paper or for slides."""
     from mpu_bench.report import figures
 
-    for path in figures.plot(results, figure, against, out, list(dict.fromkeys(to.split(","))), style):
+    forms = list(dict.fromkeys(to.split(",")))
+    for path in figures.plot(results, figure, against=against, out=out, forms=forms, style=style):
         say(f"written: {path}")
 
 
