@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-
 import jinja2
 from markupsafe import Markup
 
 from mpu_bench.display import table
 from mpu_bench.errors import StoreError
-from mpu_bench.report import figures
+from mpu_bench.report import figures, tables
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.summary import published_tables
-from mpu_bench.texts import publishable
 
 #: colours are those of the page around it, light or dark; the figure is drawn on white, as in print
 _FRAGMENT = """\
 <div class="mpu-bench-results" style="font-family: sans-serif">
 {% for block in blocks %}
-<table style="border-collapse: collapse; margin: 0.5em 0; color: inherit; background: none">
-<caption style="text-align: left; font-weight: bold; color: inherit; white-space: nowrap">{{ block.title }}</caption>
-<thead><tr>
-{% for heading in block.headings %}
-<th style="text-align: {{ "right" if loop.index0 else "left" }}; padding: 0.2em 0.6em; color: inherit; \
-border-bottom: 1px solid currentColor">{{ heading }}</th>
-{% endfor %}
-</tr></thead>
-<tbody>
-{% for row in block.rows %}
-<tr style="background: none">
-{% for cell in row %}
-<td style="text-align: {{ "right" if loop.index0 else "left" }}; padding: 0.2em 0.6em; color: inherit\
-{{ "; opacity: 0.75" if loop.index0 in block.faint }}">{{ cell }}</td>
-{% endfor %}
-</tr>
-{% endfor %}
-</tbody>
-</table>
+{{ block }}
 {% endfor %}
 {% for line in remarks %}
 <p style="margin: 0.2em 0; color: inherit">{{ line }}</p>
@@ -57,9 +36,9 @@ def fragment(results: ResultsFolder) -> str:
         svg, caption = _svg(figures.drawn(figure, ["svg"])["svg"].decode()), figure.caption
     except StoreError:  # no data for one
         svg, caption = Markup(), ""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, finalize=_shown)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, finalize=tables.html_text)
     return environment.from_string(_FRAGMENT).render(
-        blocks=table.blocks(records, published),
+        blocks=[Markup(tables.html(block)) for block in table.blocks(records, published)],
         remarks=table.remarks(records, results.environments(), published),
         figure=svg,
         caption=caption,
@@ -69,9 +48,3 @@ def fragment(results: ResultsFolder) -> str:
 def _svg(document: str) -> Markup:
     """Return a document of matplotlib's, whose texts it has escaped, without what stands before the picture."""
     return Markup(document[document.index("<svg") :].strip())
-
-
-def _shown(value: object) -> object:
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return publishable(value, sys.maxsize)
-    return value

@@ -1,13 +1,16 @@
-"""A table for people, with its writers in Markdown and LaTeX; those for the terminal and notebooks are in display."""
+"""A table for people, with its writers in Markdown, HTML and LaTeX; that for the terminal is in display."""
 
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
+
+from markupsafe import Markup
 
 from mpu_bench.results import naming
 from mpu_bench.texts import one_line, publishable
@@ -80,7 +83,13 @@ class Table:
 
 def markdown(table: Table) -> str:
     """Return a table in Markdown, in which all words are words."""
-    return markdown_table(map(_markdown_cells, (table.headings, *table.rows)))
+    return markdown_table(map(_markdown_cells, (spanned_headings(table), *table.rows)))
+
+
+def spanned_headings(table: Table) -> list[str]:
+    """Return the headings in one line, each with what spans it before."""
+    above = [name for name, span in table.groups or [("", len(table.headings))] for _ in range(span)]
+    return [f"{name}: {heading}" if name else heading for name, heading in zip(above, table.headings, strict=True)]
 
 
 def markdown_table(lines: Iterable[Line]) -> str:
@@ -95,10 +104,26 @@ def _markdown_cells(line: Line) -> list[str]:
     return [f"**{text}**" if isinstance(cell, Best) else text for cell, text in zip(line, escaped, strict=True)]
 
 
-def latex(table: Table) -> str:
+def html(table: Table) -> str:
+    """Return a table in HTML with its title as caption and its name as id; colours are those of the page around it."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=html_text)
+    return environment.from_string(_HTML).render(table=table)
+
+
+def html_text(value: object) -> object:
+    """Return a value as HTML shows it, without secrets of addresses and the home folder; what is `Best` in bold."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    text = publishable(value, sys.maxsize)
+    return Markup("<b>{}</b>").format(text) if isinstance(value, Best) else text
+
+
+def latex(table: Table, caption: str = "", label: str = "") -> str:
     """Return a table in LaTeX, for the packages array, booktabs and longtable, without empty columns.
 
-    What was measured has a line of its own, below that of the reported values.
+    What was measured has a line of its own, below that of the reported values. With a caption or a label it floats.
     """
     lines = table.headings, *(line for row in table.rows for line in _latex_lines(row))
     kept = [
@@ -110,7 +135,9 @@ def latex(table: Table) -> str:
     rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
     headings = _latex_groups(table.groups) + _latex_headings(full[0], widest, sides)
     note = f"% {table.note}\n" if table.note else ""
-    return note + _latex_table(headings, body, _wrapped(widest, sides), rows)
+    named = rf"\caption{{{latex_text(caption)}}}" if caption else ""
+    named += rf"\label{{{label}}}" if label else ""
+    return note + _latex_table(headings, body, _wrapped(widest, sides), rows, named)
 
 
 def _latex_lines(row: Line) -> Iterator[Line]:
@@ -155,14 +182,15 @@ def _wrapped(widest: Sequence[int], sides: Sequence[str]) -> str:
     return "".join(paragraph if width > _LONGEST_WORDS else side for width, side in zip(widest, sides, strict=True))
 
 
-def _latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> str:
+def _latex_table(headings: str, body: Sequence[str], columns: str, rows: int, named: str) -> str:
     """Return lines of LaTeX, without the breaks behind them, as a table; of more than a page as one that is broken."""
-    lines = [rf"{line} \\" for line in body]
-    head = [r"\toprule", rf"{headings} \\", r"\midrule"]
-    name = "tabular"
+    lines = [r"\toprule", rf"{headings} \\", r"\midrule", *(rf"{line} \\" for line in body), r"\bottomrule"]
+    name, around = "tabular", ([r"\begin{table}", r"\centering", named], [r"\end{table}"]) if named else ([], [])
     if rows > _LONGEST_TABLE:
-        name, head = "longtable", [*head, r"\endhead"]
-    return "\n".join([rf"\begin{{{name}}}{{{columns}}}", *head, *lines, r"\bottomrule", rf"\end{{{name}}}", ""])
+        name, around = "longtable", ([], [])
+        lines = [*([rf"{named} \\"] if named else []), *lines[:3], r"\endhead", *lines[3:]]
+    begin, end = rf"\begin{{{name}}}{{{columns}}}", rf"\end{{{name}}}"
+    return "\n".join([*around[0], begin, *lines, end, *around[1], ""])
 
 
 def _latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
@@ -183,6 +211,39 @@ _MARKDOWN = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)")
 _LONGEST_CELL = 1000  # bytes; CSV files have the whole
 _TIE = "\0"  # stands for a blank at which no row ends
 _LONGEST_TABLE = 45  # rows of text in LaTeX; more of them do not stand on a page
+_HTML = """\
+<table{% if table.name %} id="{{ table.name }}"{% endif %} style="border-collapse: collapse; margin: 0.5em 0; \
+color: inherit; background: none">
+{% if table.title %}
+<caption style="text-align: left; font-weight: bold; color: inherit; white-space: nowrap">{{ table.title }}</caption>
+{% endif %}
+<thead>
+{% if table.groups %}
+<tr>
+{% for name, span in table.groups %}
+<th colspan="{{ span }}" style="text-align: center; padding: 0.2em 0.6em; color: inherit">{{ name }}</th>
+{% endfor %}
+</tr>
+{% endif %}
+<tr>
+{% for heading in table.headings %}
+<th style="text-align: {{ "right" if table.sides[loop.index0] == "r" else "left" }}; padding: 0.2em 0.6em; \
+color: inherit; border-bottom: 1px solid currentColor">{{ heading }}</th>
+{% endfor %}
+</tr>
+</thead>
+<tbody>
+{% for row in table.rows %}
+<tr style="background: none">
+{% for cell in row %}
+<td style="text-align: {{ "right" if table.sides[loop.index0] == "r" else "left" }}; padding: 0.2em 0.6em; \
+color: inherit{{ "; opacity: 0.75" if loop.index0 in table.faint }}">{{ cell }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody>
+</table>
+"""
 _LONGEST_WORDS = 30  # letters of a column in LaTeX that stand beside each other
 
 _POWER = re.compile(r"e([+-]?\d+)")
