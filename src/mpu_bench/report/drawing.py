@@ -76,6 +76,14 @@ _STYLE: Any = {
 }
 
 
+class _Shown(Drawing):
+    """A figure that a notebook shows, whether or not a backend of matplotlib is at work there."""
+
+    def _repr_svg_(self) -> str:
+        with styled():
+            return saved(self, ["svg"])["svg"].decode()
+
+
 def files(figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
     """Return the content of a figure's files, by their forms."""
     with styled():
@@ -110,7 +118,7 @@ def _drawn(figure: Figure) -> Drawing:
     width = _width(figure, columns)
     in_lines = [figure.panels[line * columns :][:columns] for line in range(lines)]
     heights = [max(_height(panel, columns) for panel in line) for line in in_lines]
-    drawing = Drawing(figsize=(width, sum(heights)), layout="constrained")
+    drawing = _Shown(figsize=(width, sum(heights)), layout="constrained")
     axes = drawing.subplots(lines, columns, squeeze=False, height_ratios=heights).ravel()
     styles = figure.styles()
     for index, (on, panel) in enumerate(zip(axes, figure.panels, strict=False)):
