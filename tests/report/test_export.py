@@ -139,7 +139,7 @@ def made_up_folder(tmp_path_factory):
 
 
 def test_numbers_in_latex_are_numbers():
-    cells = ["1.16e+08 ±7.6e+04", "2.3e-05", "-1e+100", "12 ±3", "e", "sbp e", "11434.5"]
+    cells = ["1.16e+08 ±7.6e+04", "2.3e-05", "-1e+100", "12 ±3", "e", "sbp e", "11434.5", "0.01 ±3e-05 †", "12 †"]
     assert [tables.latex_text(cell) for cell in cells] == [
         r"$1.16 \times 10^{8} \pm 7.6 \times 10^{4}$",
         r"$2.3 \times 10^{-5}$",
@@ -148,6 +148,8 @@ def test_numbers_in_latex_are_numbers():
         "e",
         "sbp e",
         "11434.5",
+        r"$0.01 \pm 3 \times 10^{-5}$ \dag{}",
+        r"12 \dag{}",
     ]
 
 

@@ -274,8 +274,9 @@ def latex_text(cell: str) -> str:
     if cell and isinstance(cell, _Below):
         return rf"\emph{{{', '.join(_marked(each, latex_text) for each in cell.measured)}}}"
     text = publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
-    if "e" in cell and _NUMBER.fullmatch(cell):
-        text = f"${_POWER.sub(_times_power, cell).replace('±', _PLUS_MINUS)}$"
+    number, mark, _ = cell.partition(f" {naming.DISTURBED}")
+    if "e" in number and _NUMBER.fullmatch(number):
+        text = f"${_POWER.sub(_times_power, number).replace('±', _PLUS_MINUS)}${mark.translate(_ESCAPES)}"
     return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
 
 
