@@ -33,18 +33,13 @@ def fragment(results: ResultsFolder) -> str:
     records, published = results.records(earlier=True), published_tables(results)
     try:
         figure = figures.figures_of(results.folder)[0]
-        svg, caption = _svg(figures.drawn(figure, ["svg"])["svg"].decode()), figure.caption
+        drawn, caption = figures.drawn(figure, ["svg"])["svg"].decode(), figure.caption
     except StoreError:  # no data for one
-        svg, caption = Markup(), ""
+        drawn, caption = "", ""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, finalize=tables.html_text)
     return environment.from_string(_FRAGMENT).render(
         blocks=[Markup(tables.html(block)) for block in table.blocks(records, published)],
         remarks=table.remarks(records, results.environments(), published),
-        figure=svg,
+        figure=Markup(drawn[drawn.find("<svg") :].strip()),  # matplotlib has escaped its texts
         caption=caption,
     )
-
-
-def _svg(document: str) -> Markup:
-    """Return a document of matplotlib's, whose texts it has escaped, without what stands before the picture."""
-    return Markup(document[document.index("<svg") :].strip())

@@ -13,7 +13,7 @@ from mpu_bench.quantities import FINISHED, Record, RunStatus, format_number
 from mpu_bench.report.tables import Table
 from mpu_bench.results import machines, naming, problems
 from mpu_bench.results.folder import ResultsFolder
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import Summary, by_dataset
 from mpu_bench.results.problems import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
@@ -46,12 +46,7 @@ def blocks(records: Sequence[Record], published: Sequence[str]) -> list[Table]:
     """Return a block per dataset, with all columns that say something."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
-    return [_block(block, problems.in_terminal(block), varying) for block in _by_dataset(rows)]
-
-
-def _by_dataset(rows: Sequence[Summary]) -> list[list[Summary]]:
-    names = dict.fromkeys(row.dataset for row in rows)
-    return [[row for row in rows if row.dataset == dataset] for dataset in names]
+    return [_block(block, problems.in_terminal(block), varying) for block in by_dataset(rows).values()]
 
 
 def print_table(records: Sequence[Record], published: Sequence[str], console: Terminal) -> None:
@@ -59,7 +54,7 @@ def print_table(records: Sequence[Record], published: Sequence[str], console: Te
     rows = summarize(records, published)
     varying = naming.varying(rows)
     left_out: set[str] = set()
-    for block in _by_dataset(rows):
+    for block in by_dataset(rows).values():
         columns = problems.in_terminal(block)
         table = drawn(_block(block, columns, varying))
         while any(column.quantity.rank for column in columns) and not _fits(table, console):

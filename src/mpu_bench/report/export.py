@@ -16,7 +16,7 @@ from mpu_bench.report import tables
 from mpu_bench.report.tables import Best, Table
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import Summary, by_dataset
 
 #: what a table for people holds
 _SHOWN = tuple(quantity.name for quantity in ON_PAGE if quantity.in_exports)
@@ -169,16 +169,13 @@ def _named(rows: Sequence[Summary]) -> Iterator[tuple[Summary, str]]:
     """Yield rows with a result and what tells the solvers of a dataset apart, but for solvers that find the optimum."""
     finished = [row for row in parts.contestants(rows) if row.count]
     varied = parts.varying(finished)
-    for dataset in parts.datasets_of(finished):
-        block = [row for row in finished if row.dataset == dataset]
+    for block in by_dataset(finished).values():
         yield from zip(block, naming.numbered([naming.run_text(row, varied) for row in block]), strict=True)
 
 
 def _cells(column: problems.Shown, rows: Sequence[Summary], shape: Shape) -> list[str]:
     """Return the means with their deviations, `Best` where they are; where rows are no runs, seconds are marked."""
-    best: dict[str, str] = {}
-    if shape.bold_best:
-        best = {name: _best(column, [row for row in rows if row.dataset == name]) for name in parts.datasets_of(rows)}
+    best = {name: _best(column, block) for name, block in by_dataset(rows).items()} if shape.bold_best else {}
     cells = []
     for row in rows:
         text = column.text(row)

@@ -13,6 +13,7 @@ from mpu_bench.results import naming
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import comparable
 from mpu_bench.results.means import Summary as Row
+from mpu_bench.results.means import by_dataset
 from mpu_bench.scaled import parameters_in
 
 _Make = TypeVar("_Make", bound=Callable[..., "Figure | None"])
@@ -167,8 +168,8 @@ def contestants(rows: Sequence[Row]) -> list[Row]:
 def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     """Return the parameters that tell series of one dataset apart; what differs only between datasets does not."""
     varied: dict[str, set[str]] = {}
-    for dataset in datasets_of(rows):
-        for solver, names in naming.varying([row for row in rows if row.dataset == dataset]).items():
+    for block in by_dataset(rows).values():
+        for solver, names in naming.varying(block).items():
             varied[solver] = varied.get(solver, set()) | names
     if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:
         varied = {solver: names | {_BUDGET} for solver, names in varied.items()}

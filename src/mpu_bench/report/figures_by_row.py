@@ -11,6 +11,7 @@ from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series, figure
 from mpu_bench.results import naming
 from mpu_bench.results.means import Summary as Row
+from mpu_bench.results.means import by_dataset
 from mpu_bench.scaled import parameters_in
 
 _LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
@@ -196,9 +197,9 @@ def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str
     swept = [name for name in sorted(names) if _is_swept(measured, name)]
     if len(swept) != 1:
         return None
-    by_dataset = [[row for row in measured if row.dataset == name] for name in parts.datasets_of(measured)]
+    blocks = by_dataset(measured).values()
     lines = [
-        [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in by_dataset]
+        [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in blocks]
         for shown in (quantity, "train_seconds")
     ]
     return _grid(f"{'margin' if has_margin else 'accuracy'} and seconds against {swept[0]}", lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -143,7 +143,7 @@ def latex(table: Table, caption: str = "", label: str = "") -> str:
 def _latex_lines(row: Line) -> Iterator[Line]:
     """Yield a row, and below it what was measured of its reported values, if anything was."""
     yield row
-    below = [_Below([each for each in getattr(cell, "measured", ()) if each.text]) for cell in row]
+    below = [_Below(", ".join(_marked(each) for each in getattr(cell, "measured", ()) if each.text)) for cell in row]
     if any(below):
         yield below
 
@@ -151,17 +151,11 @@ def _latex_lines(row: Line) -> Iterator[Line]:
 class _Below(str):
     """The measured values of a cell, below its reported one."""
 
-    measured: Sequence[Measured]
-
-    def __new__(cls, measured: Sequence[Measured]) -> _Below:
-        """Return a cell, as long as its text will be."""
-        cell = super().__new__(cls, ", ".join(map(_marked, measured)))
-        cell.measured = measured
-        return cell
+    __slots__ = ()
 
 
-def _marked(each: Measured, words: Callable[[str], str] = str) -> str:
-    return f"{words(each.text)} {words(each.verdict.mark) if each.verdict else ''}".strip()
+def _marked(each: Measured) -> str:
+    return f"{each.text} {each.verdict.mark if each.verdict else ''}".strip()
 
 
 def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
@@ -246,8 +240,10 @@ color: inherit{{ "; opacity: 0.75" if loop.index0 in table.faint }}">{{ cell }}<
 """
 _LONGEST_WORDS = 30  # letters of a column in LaTeX that stand beside each other
 
-_POWER = re.compile(r"e([+-]?\d+)")
-_NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?( ±[\d.]+(e[+-]?\d+)?)?")
+_POWER_OF_TEN = r" \\times 10^{\1\2}"
+_EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")
+#: numbers of which the mean or the deviation has an exponent
+_POWERS = re.compile(r"(?<!\S)(-?[\d.]+(?:e[+-]?\d+(?: ±[\d.]+(?:e[+-]?\d+)?)?| ±[\d.]+e[+-]?\d+))(?=[\s,]|$)")
 _PLUS_MINUS = r"\pm "
 
 _ESCAPES = str.maketrans(
@@ -270,15 +266,13 @@ _ESCAPES = str.maketrans(
 
 
 def latex_text(cell: str) -> str:
-    """Return a cell whose words are words, in LaTeX."""
-    if cell and isinstance(cell, _Below):
-        return rf"\emph{{{', '.join(_marked(each, latex_text) for each in cell.measured)}}}"
-    text = publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
-    number, mark, _ = cell.partition(f" {naming.DISTURBED}")
-    if "e" in number and _NUMBER.fullmatch(number):
-        text = f"${_POWER.sub(_times_power, number).replace('±', _PLUS_MINUS)}${mark.translate(_ESCAPES)}"
+    """Return a cell whose words are words, in LaTeX; numbers with a power of ten are set as such."""
+    pieces = _POWERS.split(publishable(one_line(cell, _LONGEST_CELL)))
+    text = "".join(_power(each) if index % 2 else each.translate(_ESCAPES) for index, each in enumerate(pieces))
+    if isinstance(cell, _Below) and text:
+        return rf"\emph{{{text}}}"
     return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
 
 
-def _times_power(exponent: re.Match[str]) -> str:
-    return rf" \times 10^{{{int(exponent[1])}}}"
+def _power(number: str) -> str:
+    return f"${_EXPONENT.sub(_POWER_OF_TEN, number).replace('±', _PLUS_MINUS)}$"
