@@ -95,8 +95,7 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
 
 def _check(form: str, shape: Shape) -> None:
     named: list[tuple[str, str, Collection[str]]] = [("columns", name, QUANTITIES) for name in shape.columns]
-    named += [("rows", shape.rows, ROWS)] if shape.rows else []
-    for option, name, valid in [("to", form, FORMS), *named]:
+    for option, name, valid in [("to", form, FORMS), ("rows", shape.rows or ROWS[0], ROWS), *named]:
         if name not in valid:
             raise ConfigError(f"--{option} {name}: {nearest(name, valid)}")
     for option in _ALL:
@@ -109,13 +108,8 @@ def _text(rows: Sequence[Summary], form: str, shape: Shape) -> str:
     if form == "csv" and shape == _AS_ALWAYS:
         return csv_text([row.table_row() for row in rows])
     made = _crossed(rows, shape) if shape.rows else _table(rows, shape)
-    if form == "csv":
-        return csv_text([dict(zip(tables.spanned_headings(made), row, strict=True)) for row in made.rows])
-    if form == "md":
-        return tables.markdown(made)
-    if form == "html":
-        return tables.html(replace(made, title=shape.caption, name=shape.label))
-    return tables.latex(made, shape.caption, shape.label)
+    writers = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex, "html": tables.html}
+    return writers[form](replace(made, title=shape.caption, name=shape.label))
 
 
 def _parquet(rows: Sequence[Summary]) -> bytes:

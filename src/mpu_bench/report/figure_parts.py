@@ -142,11 +142,7 @@ def figure(
 
 def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
     """Return the rows of those datasets on which a quantity of all may be set against each other."""
-    kept = {
-        dataset
-        for dataset in datasets_of(rows)
-        if is_comparable(quantity, [row for row in rows if row.dataset == dataset])
-    }
+    kept = {dataset for dataset, block in by_dataset(rows).items() if is_comparable(quantity, block)}
     return [row for row in rows if row.dataset in kept]
 
 
@@ -180,11 +176,6 @@ def budget_words(rows: Sequence[Row]) -> str:
     """Return the budget of rows for a title, where there is one only."""
     budgets = {row.budget_vectors for row in rows if row.budget_vectors}
     return f", B = {budgets.pop():.0f}" if len(budgets) == 1 else ""
-
-
-def datasets_of(rows: Sequence[Row]) -> list[str]:
-    """Return the datasets of rows in order."""
-    return list(dict.fromkeys(row.dataset for row in rows))
 
 
 def label(row: Row, varied: Mapping[str, set[str]]) -> str:

@@ -13,6 +13,7 @@ from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, figure
 from mpu_bench.results.curves import along, complete, ends, final_point
 from mpu_bench.results.means import Summary as Row
+from mpu_bench.results.means import by_dataset
 
 _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
@@ -55,7 +56,7 @@ def curves_of(
         return None
     axis = against if against in (*fitting, "presented") else fitting[0]
     varied = parts.varying(usable)
-    panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in parts.datasets_of(usable)]
+    panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in by_dataset(usable)]
     panels = [panel for panel in panels if _is_curve(panel)]
     return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
 

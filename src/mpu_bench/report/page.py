@@ -17,9 +17,8 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
 from mpu_bench.quantities import format_number
 from mpu_bench.report import experiments, overview, printed, style
-from mpu_bench.report.tables import Table
+from mpu_bench.report.tables import Table, html_text
 from mpu_bench.results import naming
-from mpu_bench.texts import publishable
 from mpu_bench.verdict.cells import CLAIM, VALUE, Cell, count_verdicts
 from mpu_bench.verdict.folders import verdict_text
 from mpu_bench.verdict.verdict import Finding, Verdict
@@ -95,7 +94,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_publishable,
+        finalize=html_text,
     )
     environment.filters["number"] = format_number
     return environment
@@ -198,11 +197,6 @@ def _missed(
         if id(cell) in counted
     ]
     return sorted(missed, key=lambda pair: bool(pair[1]["explained"]))
-
-
-def _publishable(value: Any) -> Any:
-    """Return what the pages show of a value: of a text, what may be published."""
-    return publishable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _json(figures: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from mpu_bench.files import csv_text
 from mpu_bench.results import naming
 from mpu_bench.texts import one_line, publishable
 from mpu_bench.verdict.verdict import Verdict
@@ -120,10 +121,16 @@ def html_text(value: object) -> object:
     return Markup("<b>{}</b>").format(text) if isinstance(value, Best) else text
 
 
-def latex(table: Table, caption: str = "", label: str = "") -> str:
+def csv(table: Table) -> str:
+    """Return a table in CSV: its cells as they are."""
+    return csv_text([dict(zip(spanned_headings(table), row, strict=True)) for row in table.rows])
+
+
+def latex(table: Table) -> str:
     """Return a table in LaTeX, for the packages array, booktabs and longtable, without empty columns.
 
-    What was measured has a line of its own, below that of the reported values. With a caption or a label it floats.
+    What was measured has a line of its own, below that of the reported values. With a title, which is its caption, or a
+    name, which is its label, the table floats.
     """
     lines = table.headings, *(line for row in table.rows for line in _latex_lines(row))
     kept = [
@@ -135,8 +142,8 @@ def latex(table: Table, caption: str = "", label: str = "") -> str:
     rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
     headings = _latex_groups(table.groups) + _latex_headings(full[0], widest, sides)
     note = f"% {table.note}\n" if table.note else ""
-    named = rf"\caption{{{latex_text(caption)}}}" if caption else ""
-    named += rf"\label{{{label}}}" if label else ""
+    named = rf"\caption{{{latex_text(table.title)}}}" if table.title else ""
+    named += rf"\label{{{table.name}}}" if table.name else ""
     return note + _latex_table(headings, body, _wrapped(widest, sides), rows, named)
 
 
