@@ -198,10 +198,11 @@ def test_the_tutorial(tmp_path: Path, follow: Follow) -> None:
 
 def test_the_lecture(tmp_path: Path, follow: Follow) -> None:
     shown = [command for command in commands_of("docs/tutorial.md") if "lecture" in command]
-    told = follow(f"{command} --repeats 2" if " run " in command else command for command in shown)
-    assert "bpegasos vectors=200" in told["mpu-bench run lecture --repeats 2"]
+    few = "--repeats 1 --only solver=perceptron,forgetron"  # bpegasos takes longest to compile
+    told = follow(f"{command} {few}" if " run " in command else command for command in shown)
+    assert "forgetron vectors=200" in told[f"mpu-bench run lecture {few}"]
     assert (tmp_path / "results" / "lecture" / "figures" / "test-error.png").stat().st_size
-    assert "supported" in told["mpu-bench check results/lecture --all"]
+    assert "Budgeted Pegasos errs less" in told["mpu-bench check results/lecture --all"]
 
 
 def test_a_users_solver_then_ci(tmp_path: Path, follow: Follow) -> None:
