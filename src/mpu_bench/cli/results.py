@@ -69,7 +69,7 @@ def export(
     ] = None,
     rows: Annotated[
         str,
-        typer.Option(metavar="KIND", help="A row per dataset and a column per solver: datasets. The reverse: solvers."),
+        typer.Option(metavar="KIND", help="datasets: a row per dataset, a column per solver; solvers: the reverse."),
     ] = "",
     caption: Annotated[str, typer.Option(metavar="TEXT", help="The caption: tex, html.")] = "",
     label: Annotated[str, typer.Option(metavar="NAME", help="The label: tex, html.")] = "",
