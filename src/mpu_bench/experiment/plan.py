@@ -33,11 +33,10 @@ def plan(experiment: Experiment) -> Plan:
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
         optima = map(optimum_of, own) if experiment.optimum else ()
         for needed in (*tuning, *optima, *map(nu_of, own)):
-            if needed is not None and not runs.has(needed):
-                runs.append(needed)
+            if needed is not None:
+                runs.add(needed)
         for run in own:
-            if not runs.has(run):  # what a config lists twice is one run
-                runs.append(run)
+            runs.add(run)
     return runs
 
 
@@ -74,8 +73,7 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
     if memory is None and limit is not None:
         memory = limit // 2
     stop = _stop(experiment.stop, solver.name)
-    settings = RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
-    return settings.for_solver(solver.name)
+    return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
 
 
 def _stop(stop: Stop, solver: str) -> Stop:
@@ -109,7 +107,7 @@ def nu_of(run: Run) -> Run | None:
 def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     defaults = {field.name: field.default for field in fields(solvers.load(solver))}
     choice = SolverChoice(solver, defaults | parameters, run.solver.kernel)
-    settings = RunSettings(kernel_memory=run.settings.kernel_memory).for_solver(solver)
+    settings = RunSettings(kernel_memory=run.settings.kernel_memory)
     return replace(run, solver=choice, settings=settings, seed=0)
 
 
@@ -126,17 +124,15 @@ class Plan(list[Run]):
         self._by_solver: dict[tuple[Any, ...], list[Run]] = {}
         self._by_parameters: dict[tuple[Any, ...], list[Run]] = {}
         for run in runs:
+            self.add(run)
+
+    def add(self, run: Run) -> None:
+        """Add a run behind the others, unless it is there already: what a config lists twice is one run."""
+        alike = self._by_parameters.setdefault(_parameters_key(run), [])
+        if run not in alike:
+            alike.append(run)
+            self._by_solver.setdefault(_solver_key(run, run.solver.name), []).append(run)
             self.append(run)
-
-    def append(self, run: Run) -> None:
-        """Add a run behind the others."""
-        super().append(run)
-        self._by_solver.setdefault(_solver_key(run, run.solver.name), []).append(run)
-        self._by_parameters.setdefault(_parameters_key(run), []).append(run)
-
-    def has(self, run: Run) -> bool:
-        """Return whether there is such a run already."""
-        return run in self._by_parameters.get(_parameters_key(run), ())
 
     def needed(self, run: Run) -> dict[str, Run]:
         """Return the runs whose results a run needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
@@ -154,7 +150,7 @@ class Plan(list[Run]):
             return None
 
         def plain(each: Run) -> Run:
-            settings = replace(each.settings, stop=Stop()).for_solver(share.solver)
+            settings = replace(each.settings, stop=Stop())
             return replace(each, solver=SolverChoice(share.solver, {}, each.solver.kernel), settings=settings)
 
         alike = self._by_solver.get(_solver_key(run, share.solver), ())
