@@ -66,14 +66,10 @@ def _check_seconds_of(
     name: str, datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node
 ) -> None:
     """Refuse other than one run whose seconds are meant by ``stop: {seconds_of: {solver: name}}``."""
-    kernels = [str(choice.kernel) for choice in choices]
     for label in dict.fromkeys(dataset.label for dataset in datasets):
-        meant, others = Counter[str](), set[str]()
-        for choice, kernel in zip(choices, kernels, strict=True):
-            if choice.only_for in (None, label):
-                meant.update([kernel] if choice.name == name else [])
-                others.update([kernel] if choice.name != name else [])
-        for kernel in sorted(others):
+        there = [choice for choice in choices if choice.only_for in (None, label)]
+        meant = Counter(str(choice.kernel) for choice in there if choice.name == name)
+        for kernel in sorted({str(choice.kernel) for choice in there if choice.name != name}):
             if meant[kernel] != 1:
                 raise node.error(
                     f"solver '{name}' must stand in this config once, with one value for each parameter, for {label} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from mpu_bench import yaml_text
 from mpu_bench.document import Change, Document
@@ -17,21 +17,22 @@ _MOST_SHOWN_BYTES = 200  # of an option, in a message
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims", "figures")
 
 
-class Overridden(NamedTuple):
-    """A config with what overrides it, the words of a command that do the same, and what changed of runs in words."""
-
-    document: Document
-    options: tuple[str, ...] = ()
-    words: str = ""
-
-
 def override(
     document: Document,
     profile: str | None = None,
     settings: Sequence[str] = (),
     keys: Mapping[str, Any] = MappingProxyType({}),
-) -> Overridden:
+) -> tuple[Document, tuple[str, ...], str]:
     """Let a profile, ``key=value`` settings and values of keys override what a config says; those that are None do not.
+
+    Returns
+    -------
+    Document
+        The config with what overrides it.
+    tuple of str
+        The words of a command that do the same.
+    str
+        In words, what changed that is a setting of runs.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def override(
             changes.append(Change((key,), value, Locations(option)))
             options += [option, str(value)]
             words += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    return Overridden(document.changed(changes), tuple(options), "; ".join(words))
+    return document.changed(changes), tuple(options), "; ".join(words)
 
 
 def _of_profile(document: Document, profile: str) -> list[Change]:

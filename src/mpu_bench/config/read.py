@@ -118,10 +118,10 @@ def _read(
     else:
         given = yaml_text.dump(config, GIVEN, ConfigError)
         written = document.parse(given, GIVEN, ConfigError, RENAMED, has_lines=False)
-    version = written["version"]
-    if version.value not in (None, FORMAT_VERSION):
-        raise version.error(
-            f"this config is written for version {yaml_text.shown(version.value)} of the config format, and this "
+    version = written.data.get("version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise written["version"].error(
+            f"this config is written for version {yaml_text.shown(version)} of the config format, and this "
             f"mpu-bench reads version {FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set "
             f"version: {FORMAT_VERSION}"
         )
@@ -146,8 +146,8 @@ def _experiment(content: File, changed: Document, say: Say | None = None) -> Exp
     with solvers.undescribed(names):  # what does not need the code of plugins is refused before it is run
         experiment = experiment_of(content, changed)
     if plugins and say is not None:
-        named = ", ".join(dict.fromkeys(map(str, plugins)))
-        say(f"this config names plugins, which are code that runs with your rights: {named}")
+        named = dict.fromkeys(map(str, plugins))
+        say(f"this config names plugins, which are code that runs with your rights: {', '.join(named)}")
         for position, plugin in enumerate(plugins):
             try:
                 solvers.describe_plugin(plugin)
@@ -198,7 +198,7 @@ def read_shown(path: Path, profile: str | None) -> Shown:
     ConfigError
         With file, line, key and the fix.
     """
-    changed = override(document.read(path, ConfigError), profile).document
+    changed, *_ = override(document.read(path, ConfigError), profile)
     given = {name: changed.data[name] for name in Shown.model_fields if name in changed.data}
     shown: Shown = changed.root.holding(given).validated(Shown)
     return shown

@@ -181,6 +181,8 @@ class ReproduceOptions(Options):
     out: Path | str | None = option(
         None, "The folder of the tables. By default tables in that of results.", Path | None, metavar="DIR"
     )
+    force: bool = field(init=False, default=False, metadata={"kind": False})  # what has a result is kept
+    save_models: bool = field(init=False, default=False, metadata={"kind": False})
 
     def __post_init__(self) -> None:
         """Refuse a limit that is no size."""

@@ -32,10 +32,7 @@ def plan(experiment: Experiment) -> Plan:
         ]
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
         optima = map(optimum_of, own) if experiment.optimum else ()
-        for needed in (*tuning, *optima, *map(nu_of, own)):
-            if needed is not None:
-                runs.add(needed)
-        for run in own:
+        for run in filter(None, (*tuning, *optima, *map(nu_of, own), *own)):
             runs.add(run)
     return runs
 
@@ -72,14 +69,10 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
     memory, limit = experiment.kernel_memory, experiment.limits.memory
     if memory is None and limit is not None:
         memory = limit // 2
-    stop = _stop(experiment.stop, solver.name)
+    stop = experiment.stop
+    if stop.seconds_of is not None and stop.seconds_of.solver == solver.name:  # which says how long the others may take
+        stop = stop.model_copy(update={"seconds_of": None})
     return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
-
-
-def _stop(stop: Stop, solver: str) -> Stop:
-    """Leave out a rule that says how long the others may take by this solver."""
-    itself = stop.seconds_of is not None and stop.seconds_of.solver == solver
-    return stop.model_copy(update={"seconds_of": None}) if itself else stop
 
 
 def optimum_of(run: Run) -> Run | None:
