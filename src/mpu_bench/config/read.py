@@ -28,6 +28,9 @@ from mpu_bench.document import Document, Node
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import is_file
 
+#: folders before the name of a config that comes with the project
+_SHIPPED_IN = (Path(), Path("configs"), Path("configs/explain"))
+
 
 def find_config(path: Path) -> Path:
     """Find a config file: the path itself, or the name of one that comes with the project.
@@ -39,12 +42,14 @@ def find_config(path: Path) -> Path:
     ConfigError
         If there is no such file; the message suggests the nearest shipped config.
     """
-    shipped_configs, name = resources.config_names(), path.name.removesuffix(".yaml")
-    if name in shipped_configs and path.parent in (Path(), Path("configs")) and not is_file(path):
-        return resources.bundled("configs") / f"{name}.yaml"
+    shipped = resources.config_path(path.name.removesuffix(".yaml"))
+    if shipped is not None and path.parent in _SHIPPED_IN and not is_file(path):
+        return shipped
     if os.path.lexists(path):
         return path  # whose reader says what it is, if it is no file
-    raise ConfigError(f"{path}: no such config file; {nearest(name, shipped_configs)} (mpu-bench list configs)")
+    raise ConfigError(
+        f"{path}: no such config file; {nearest(path.stem, resources.config_names())} (mpu-bench list configs)"
+    )
 
 
 Say = Callable[[str], object]  #: is told what happens, line by line
