@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice
@@ -108,16 +107,13 @@ def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverCh
         if choice.only_for not in (None, dataset.label):
             continue
         for name, parameters in pairs:
-            _check_weighted(parameters.get("class_weight"), dataset, node)
+            weights = parameters.get("class_weight")
+            for label in weights if isinstance(weights, Mapping) else ():
+                if label not in dataset.classes:
+                    raise node.unknown(f"class of '{dataset.label}' (class_weight)", label, dataset.classes)
             if len(dataset.classes) > 2 and solvers.load(name).classes == "two" and "multiclass" not in parameters:
                 raise node.error(
                     f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "
                     f"positive ones: {dataset.name}: {{positive: [{dataset.classes[0]}]}}, or separate them two at a "
                     f"time: {name}: {{multiclass: one-against-one}}"
                 )
-
-
-def _check_weighted(class_weight: Any, dataset: DatasetChoice, node: Node) -> None:
-    for name in class_weight if isinstance(class_weight, Mapping) else ():
-        if name not in dataset.classes:
-            raise node.unknown(f"class of '{dataset.label}' (class_weight)", name, dataset.classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from mpu_bench import solvers
@@ -16,7 +17,15 @@ from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
 from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 
-FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
+#: what runs may be chosen by -> where a run has it
+FILTERS = {
+    "solver": attrgetter("solver.name"),
+    "dataset": attrgetter("dataset.label"),
+    "split": attrgetter("dataset.split"),
+    "kernel": attrgetter("solver.kernel.name"),
+    "seed": attrgetter("seed"),
+    "budget": attrgetter("solver.vectors"),
+}
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
 
 
@@ -191,11 +200,11 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
         if not equals or key not in FILTERS:
             raise ConfigError(f"--only {condition}: must be KEY=VALUE, with KEY one of {', '.join(FILTERS)}")
         wanted = values.split(",")
-        known = {_value(run, key) for run in runs}
+        known = {str(FILTERS[key](run)) for run in runs}
         for value in wanted:
             if value not in known:
                 raise ConfigError(f"--only {condition}: no run has {key} '{value}': {nearest(value, known)}")
-        selected = [run for run in selected if _value(run, key) in wanted]
+        selected = [run for run in selected if str(FILTERS[key](run)) in wanted]
     if not selected:
         keys = [condition.partition("=")[0] for condition in filters]
         twice = next((key for key in keys if keys.count(key) > 1), None)
@@ -204,15 +213,3 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
             + (f"; for either, give --only {twice}=A,B" if twice else "")
         )
     return selected
-
-
-def _value(run: Run, key: str) -> str:
-    values = {
-        "solver": run.solver.name,
-        "dataset": run.dataset.label,
-        "split": run.dataset.split,
-        "kernel": run.solver.kernel.name,
-        "seed": run.seed,
-        "budget": run.solver.vectors,
-    }
-    return str(values[key])
