@@ -82,6 +82,14 @@ def test_what_an_anchor_shares_can_be_overridden_by_itself() -> None:
     assert read.data == changed.written.data == {"a": {"b": 1}, "c": {"b": 1}}
 
 
+def test_what_a_change_takes_from_the_document_stays_there_as_it_is() -> None:
+    read = parse("a: {b: 1}\n")
+    moved = Change(("c",), read["a"].value, read["a"].locations)
+    changed = read.changed([moved, Change(("c", "b"), 2, Locations("here"))])
+    assert (changed.data["c"], changed.location(("c", "b"))) == ({"b": 2}, "here")
+    assert (read.data, read.location(("a", "b"))) == ({"a": {"b": 1}}, "adult.yaml, line 1")
+
+
 def test_a_node_knows_its_place() -> None:
     read = parse("solvers:\n  - mpu:\n      C: 1\n")
     node = read["solvers"][0]["mpu"]["C"]

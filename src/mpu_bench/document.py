@@ -110,7 +110,7 @@ class Document:
             If a key leads nowhere.
         """
         document = replace(self, data=copy.deepcopy(self.data), locations=copy.deepcopy(self.locations), written=self)
-        for change in changes:
+        for change in copy.deepcopy(list(changes)):  # whose values may be parts of this one
             document.put(change)
         return document
 
