@@ -243,7 +243,7 @@ def _read_rules(data: bytes) -> None:
 
 def _read_sentences(data: bytes) -> None:
     with _published_with("sentences/fuzzed.yaml", data):
-        sentences.sentences.__wrapped__("fuzzed")
+        sentences._read.__wrapped__("fuzzed")
 
 
 def _read_published(data: bytes) -> None:
