@@ -17,7 +17,7 @@ from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Evaluated, Evaluation
 
-SVC = Candidate("SVC", "scikit-learn", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
+SVC = Candidate("SVC", "reference", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: So
 def test_what_a_classifier_forks_counts_and_ends_with_it(
     source: Source, tmp_path: Path, floats: int, seconds: float, reason: str
 ) -> None:
-    forking = Forking("forking", "scikit-learn", "X", {}, {}, 1, str(tmp_path / "note"), floats)
+    forking = Forking("forking", "reference", "X", {}, {}, 1, str(tmp_path / "note"), floats)
     with Pool(source, tmp_path, 1) as pool:
         pool._most_memory = 0.5 * 2**30
         assert answer(pool, Fit(forking, {}, 500, seconds)).reason == reason

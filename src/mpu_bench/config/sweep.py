@@ -442,6 +442,10 @@ def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverCho
             continue
         for name, parameters in pairs:
             _check_weighted(parameters.get("class_weight"), dataset, node)
+            if len(dataset.classes) > 2 and "score_threshold" in parameters:
+                raise node.error(
+                    f"score_threshold: '{dataset.label}' has {len(dataset.classes)} classes; it is for two"
+                )
             if len(dataset.classes) > 2 and solvers.load(name).classes == "two" and "multiclass" not in parameters:
                 raise node.error(
                     f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "
