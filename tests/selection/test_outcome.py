@@ -99,7 +99,7 @@ def test_other_metrics_are_compared_on_the_same_resamples(metric: str) -> None:
         made.metrics = {known.metric: value}
         return made
 
-    for _ in range(60):
+    for _ in range(30):
         one, other = candidate(1.5, random), candidate(1.5, random)
         found.append(Outcome([one, other], one, 100, metric).difference(one, other).p)
     assert 0 <= np.mean(np.array(found) < 0.05) <= 0.15

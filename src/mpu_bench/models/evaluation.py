@@ -197,9 +197,13 @@ def resampled(labels: Labels, draws: int) -> Iterator[NDArray[np.float64]]:
     of_class = [np.flatnonzero(labels == c) for c in np.unique(labels)]
     at_once = max(1, _WEIGHTS_AT_ONCE // n)
     for first in range(0, draws, at_once):
-        rows = [np.concatenate([random.choice(each, len(each)) for each in of_class])
-                for _ in range(min(at_once, draws - first))]  # fmt: skip
-        yield np.array([np.bincount(each, minlength=n) for each in rows], np.float64)
+        k = min(at_once, draws - first)
+        weights = np.empty((k, n))
+        for rows in of_class:
+            m = len(rows)
+            drawn = random.integers(m, size=(k, m)) + m * np.arange(k)[:, np.newaxis]
+            weights[:, rows] = np.bincount(drawn.ravel(), minlength=k * m).reshape(k, m)
+        yield weights
 
 
 def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> dict[str, float | None]:
