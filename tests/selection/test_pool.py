@@ -8,16 +8,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from forking import Forking
+from forking import Forking, Slow
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.guard.process import AwakeClock
-from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Evaluated, Evaluation
 
-SVC = Candidate("SVC", "reference", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
+SVC = Slow("SVC", "reference", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
 
 
 @pytest.fixture

@@ -152,11 +152,12 @@ def _cost(outcome: Outcome, chosen: Row) -> str:
         told += f", where {reference.name} takes {decimal(reference.size)}"
     if outcome.target is not None and chosen.footprint is not None:
         told += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
-    smaller = [each for each in outcome.front if each.is_own and each.size and 2 * each.size < chosen.size]
-    if smaller and (best := smaller[-1]).size:
+    own = outcome.front_of([each for each in outcome.models if each.is_own])
+    smaller = [each for each in own if each.size and 2 * each.size < chosen.size]
+    for each in {smaller[-1].name: smaller[-1], smaller[0].name: smaller[0]}.values() if smaller else ():
         told += (
-            f"; {best.name} is {chosen.size / best.size:,.0f} times smaller ({decimal(best.size)}) with "
-            f"{scored(outcome, best)}"
+            f"; {each.name} is {chosen.size / (each.size or 1):,.0f} times smaller ({decimal(each.size or 0)}) with "
+            f"{scored(outcome, each)}"
         )
     return told
 

@@ -140,8 +140,12 @@ class Outcome:
     @property
     def front(self) -> list[Row]:
         """The models of which none other is both smaller and better on the test set, the smallest first."""
+        return self.front_of(self.models)
+
+    def front_of(self, models: Sequence[Row]) -> list[Row]:
+        """Return those of which none other of them is both smaller and better on the test set, the smallest first."""
         found: list[Row] = []
-        for each in sorted(self.models, key=lambda row: (row.size, -self.score(row))):
+        for each in sorted(models, key=lambda row: (row.size, -self.score(row))):
             if not found or self.score(each) > self.score(found[-1]):
                 found.append(each)
         return found

@@ -84,18 +84,19 @@ def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | Non
             faults.append(f"{name} is not written: only {100 * share:.1f} % of its labels are those of model.mpu")
 
     def c() -> tuple[str, float]:
-        source, how = sourced(portable(saved), "model", rows, bits)
+        source, how = sourced(model, "model", rows, bits)
         is_compared = compiler.find_compiler() is not None
-        return source.text, compared(portable(saved), source, rows, how).share if is_compared else 1.0
+        return source.text, compared(model, source, rows, how).share if is_compared else 1.0
 
     def onnx() -> tuple[bytes, float]:
-        content = onnx_graph.onnx_bytes(portable(saved))
+        content = onnx_graph.onnx_bytes(model)
         answers = onnx_graph.runtime_answers(content, rows.numbers)  # type: ignore[arg-type]
         labels = saved.classes.labels[labels_of(rows.scores)].astype(str)
         return content, 1.0 if answers is None else float(np.mean(np.asarray(answers[0]).astype(str) == labels))
 
     try:
-        rows = raw_at_hand(portable(saved), features)
+        model = portable(saved)
+        rows = raw_at_hand(model, features)
     except DataError as fault:
         return {}, [f"model.c and model.onnx are not written: {fault}"]
     add("model.c", c)
