@@ -4,7 +4,7 @@
 
 Ten tables, of scikit-learn or generated, with 1% to 50% positives, words and missing numbers, 178 to 200,000 rows; a
 fifth of the rows tests. Where the classes are uneven AUC chooses, else accuracy. FLAML and LazyPredict are in the
-extra ``peers``; what is not installed is left out. LazyPredict has no limit of its own: its classifiers are trained
+extra ``automl``; what is not installed is left out. LazyPredict has no limit of its own: its classifiers are trained
 one by one in its order while there are seconds, and the best on a fifth of the training rows is trained again on all.
 
 Bytes are those of numbers in single precision, and 8 for each split of a tree; of a model of another kind those of its
@@ -190,7 +190,7 @@ def measure_peer(name: str, folder: Path, metric: str, seconds: float) -> None:
     model.predict(test[columns])
     took = (time.perf_counter() - began) / len(test)
     found = {"name": kind, "metric": score_of(metric, model, test[columns], test["label"])}
-    print("\n" + json.dumps(found | {"bytes": bytes_of(model), "seconds": took}))
+    print("\n" + json.dumps(found | {"bytes": int(bytes_of(model)), "seconds": took}))
 
 
 def note(
