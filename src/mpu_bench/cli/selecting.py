@@ -19,7 +19,6 @@ from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
     Label,
-    MissingRule,
     MissingWords,
     Positive,
     Scale,
@@ -118,7 +117,14 @@ def try_(
     test: TestFile = None,
     split: Split = None,
     seed: SplitSeed = 0,
-    missing: MissingRule = "median",
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="What to do with a missing number: fill in the median, refuse it, or drop the row.  [default: median]",
+            show_default=False,
+        ),
+    ] = None,
     scale: Scale = None,
     header: Header = None,
     separator: Separator = None,
@@ -144,10 +150,10 @@ def try_(
         "missing": missing, "scale": scale, "header": header, "separator": separator,
         "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
-    wishes = {key: value for key, value in given.items() if value is not None}
+    wishes: Mapping[str, Any] = {key: value for key, value in given.items() if value is not None}
     budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
     target = _target(device, flash, ram)
-    name, options = _dataset(file, wishes)
+    name, options, wishes = _dataset(file, wishes)
     home = data_home(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
     source, data = _loaded(source, threshold)
@@ -199,25 +205,34 @@ def _target(device: str | None, flash: str | None, ram: str | None) -> Target | 
     return Target(chosen, *bytes_there)
 
 
-def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a dataset and its options: of a file, or of a card with that name."""
+def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
+    """Return the name of a dataset and its options: of a file, or of a card with that name; and what is said of it.
+
+    Missing numbers of a table become the median unless something else is said.
+    """
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.user_files.adding import name_of
     from mpu_bench.data.user_files.chosen import options_of, remarks
+    from mpu_bench.data.user_files.formats import unnamed
+    from mpu_bench.data.user_files.tables import open_table
     from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():
-        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed", "missing")]
-        if wishes["missing"] != "median":
-            of_files.append("--missing")
+        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed")]
         if of_files:
             raise ConfigError(
                 f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card of its own "
                 "and no file here"
             )
-        return file, {key: wishes[key] for key in ("positive",) if key in wishes}
+        return file, {key: wishes[key] for key in ("positive",) if key in wishes}, wishes
     name, said = name_of(Path(file)), wishes_of(wishes, "try")
+    if (
+        "missing" not in wishes
+        and open_table(Path(file), separator=unnamed(wishes.get("separator")), header=said.header).format != "svmlight"
+    ):
+        wishes = {**wishes, "missing": "median"}
+        said = wishes_of(wishes, "try")
     found = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
     left_out, notes = remarks(Path(file), said)
     for column, why in left_out[:_MOST_COLUMNS]:
@@ -226,7 +241,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
         say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
     for note in notes:
         say(f"warning: {note}")
-    return found
+    return *found, wishes
 
 
 def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
