@@ -178,3 +178,13 @@ def test_no_seconds_are_spent_on_what_cannot_win() -> None:
         best = schedule.courses[name].best
         assert best is not None
         assert best.fit.rows == 64_000
+
+
+def test_every_candidate_is_trained_once_though_no_seconds_are_left() -> None:
+    schedule, left = Schedule([candidate(str(i)) for i in range(5)], 64_000), 1.0
+    while (fit := schedule.next(left)) is not None:
+        left -= 1.0
+        assert fit.seconds <= 1.0
+        schedule.learn(Fitted(fit, 0.1, 1.0, 1.0))
+    assert schedule.is_sampled
+    assert left == -4.0

@@ -280,7 +280,13 @@ def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | Non
     """Return who is tried; the constant always is."""
     from mpu_bench.selection.candidates import CONSTANT, Facts, candidates
 
-    facts = Facts(data.width, source.metric, len(data.problem.classes), data.problem.n * data.problem.features, budgets)
+    facts = Facts(
+        data.width,
+        source.metric,
+        classes=len(data.problem.classes),
+        numbers=data.problem.n * data.problem.features,
+        budgets=budgets,
+    )
     every = candidates(facts)
     return every if only is None else _among(every, f"{only},{CONSTANT}")
 
@@ -366,7 +372,7 @@ def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any],
     for line in [*told, *faults]:
         shown.tell(line)
     written = [f"{each}: {words}" for each, words in _WRITTEN.items() if each in files or (folder / each).exists()]
-    page = choice.page(outcome, name, [*told, *faults], files.get("front.svg", b""), written)
+    page = choice.page(outcome, name, [*told, *faults], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
     say(f"in {folder}: report.html, {', '.join(each.partition(':')[0] for each in written)}")
     return outcome.chosen is not None

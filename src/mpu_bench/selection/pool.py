@@ -89,7 +89,9 @@ class Pool:
     @property
     def preparing(self) -> float:
         """The seconds in which workers imported, loaded or compiled what they needed: the mean of them."""
-        return self._preparing / len(self._workers)
+        now = awake()
+        under_way = sum(now - each.began for each in self._workers if each.asked is not None and not each.is_ready)
+        return (self._preparing + under_way) / len(self._workers)
 
     def ask(self, asked: Asked) -> None:
         """Let a worker that has nothing to do begin; only while there is one. One that has died is replaced before."""

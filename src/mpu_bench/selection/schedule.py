@@ -171,14 +171,19 @@ class Schedule:
         self.fits = 0  #: how many settings have been trained, each step of one anew
 
     def next(self, seconds_left: float) -> Fit | None:
-        """Return what is to be trained next, within the seconds that are left; None if there is nothing now."""
+        """Return what is to be trained next, within the seconds that are left; None if there is nothing now.
+
+        A candidate that was never trained is, on a few rows, though none are left.
+        """
         for each in self.courses.values():
-            if not each.is_done and each.waiting and each.foreseen > seconds_left:
+            if not each.is_done and each.waiting and each.best is not None and each.foreseen > seconds_left:
                 each.give_up()
         if self.is_done:
             self._refine(seconds_left)
         ready = [each for each in self.courses.values() if each.waiting and not each.is_done]
-        if not ready or seconds_left <= 0:
+        if seconds_left <= 0:
+            ready = [each for each in ready if each.best is None and not each.under_way]
+        if not ready:
             return None
         chosen = min(ready, key=self._rank)
         seconds = self._most_seconds(chosen, seconds_left)
@@ -190,7 +195,7 @@ class Schedule:
         """Return what a fit may take, so that one that does not end leaves seconds for the other candidates."""
         on_the_way = sum(not each.is_done for each in self.courses.values())
         most = max(_SHARES * seconds_left / on_the_way, _TIMES_FORESEEN * chosen.foreseen, _SHORT)
-        return min(seconds_left, most)
+        return min(seconds_left, most) if seconds_left > 0 else _SHORT
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
@@ -221,6 +226,11 @@ class Schedule:
         best = min((each.best for each in self._choosable if each.best is not None),
                    key=lambda each: each.error, default=None)  # fmt: skip
         return math.inf if best is None else best.error + _BOUND * best.spread
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether all candidates have been trained once, or cannot be."""
+        return all(each.best is not None or each.is_done for each in self.courses.values())
 
     @property
     def is_done(self) -> bool:

@@ -25,6 +25,7 @@ _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last 
 _FOR_TEST_ROWS = 0.5  # of what is left then
 _FOR_LAST_TRAINING = 0.3  # of the seconds, however many the others have taken: a machine may be busy
 _LEAST_SECONDS = 1.0
+_SECONDS_OF_A_LOOK = 0.1
 _SECONDS_OF_GRACE = 2.0  # for what is under way at an end: a process that is ended needs two to begin anew
 
 
@@ -139,9 +140,9 @@ class Session:
             left = self.seconds_left - (1 - _FOR_TUNING) * self.seconds
             while pool.has_room and (fit := self.schedule.next(left)) is not None:
                 pool.ask(fit)
-            if not pool.is_busy or (left <= 0 and not pool.is_getting_ready):
+            if not pool.is_busy or (left <= 0 and not pool.is_getting_ready and self.schedule.is_sampled):
                 break
-            self._learn(pool.answers(left))
+            self._learn(pool.answers(max(left, _SECONDS_OF_A_LOOK)))
             self.preparing = pool.preparing
         for answers in _last(pool):
             self._learn(answers)
