@@ -244,9 +244,9 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         iterations = before + max(passes * n // max(batch, 1), 1)
         return cast("Pegasos", self._made("pegasos", C=self.C, batch=batch, iterations=iterations))
 
-    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
+    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
         self.__dict__.pop("_states", None)
-        return super()._fit(X, labels, weights)
+        super()._fit(X, labels, weights)
 
     @available_if(lambda self: self.kernel == "linear")  # type: ignore[untyped-decorator]
     @as_it_was_if_refused
@@ -276,6 +276,8 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         if begins and classes is None:
             classes = vars(self).get("classes_")
         X, labels = self._checked_piece(X, y, classes, begins)
+        if self.probability:
+            raise ValueError("probability=True needs all rows: use fit, or scikit-learn's CalibratedClassifierCV")
         if self.class_weight == "balanced" or (self.multi_class == "ovo" and len(self.classes_) > 2):
             raise ValueError("class_weight='balanced' and multi_class='ovo' need all rows: use fit, or give others")
         weights = self._weights(X, labels, sample_weight)
