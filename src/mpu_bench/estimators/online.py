@@ -171,8 +171,10 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             self._recent = RecentScores(functions_for(len(self.classes_)))
         self._let_go_of_rows()
 
-    def learn(self, solver: OnlineSolver, rows: Rows, labels: NDArray[np.int32]) -> None:
+    def learn(self, solver: OnlineSolver, rows: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Present rows, once each and in their order; ``model_`` is left as it was.
+
+        With ``probability`` return the scores of each row before it was learned, shape (n, c), else none.
 
         Parameters
         ----------
@@ -191,16 +193,21 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         presented = int(state.counters[PRESENTED])
         state.stream = InOrder(presented)
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
+        scores = np.zeros((len(labels) if self.probability else 0, functions_for(len(self.classes_))))
+        is_averaged = getattr(solver, "average", False)  # and the model is not the hypothesis that is presented rows
+        for index in range(len(scores)):
+            if is_averaged:
+                scores[index] = solver.model(state).scores(take(rows, np.array([index])))[0]
+            solver.advance(state, Until(presented + index + 1))
+            if not is_averaged:
+                scores[index] = state.hypothesis.scores
+            self._recent.add(scores[index], labels[index])
         if self.probability:
-            for index, label in enumerate(labels):
-                row = take(rows, np.array([index])) if getattr(solver, "average", False) else None
-                scores = None if row is None else solver.model(state).scores(row)[0]
-                solver.advance(state, Until(presented + index + 1))
-                self._recent.add(state.hypothesis.scores if scores is None else scores, label)
             self.calibration_ = self._recent.sigmoids
         else:
             self._train(solver, state, Until(), Fit())
         self._let_go_of_rows()
+        return scores
 
     def _fit_sigmoids(self, scores: Any, labels: Any, weights: Any) -> None:
         """Fit the sigmoids; those of `partial_fit` go on from the last of these scores."""
