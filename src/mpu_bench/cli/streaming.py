@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -127,10 +126,11 @@ def _print(stream: Stream, name: str) -> None:
         say(f"{name}: take {chosen.name}: {told}; better beyond chance ({test})")
     else:
         say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {told} ({test})")
-    rolling = [value for value in chosen.rolling(stream.metric) if not math.isnan(value)]
-    if len(rolling) > 1:
-        low, high = min(rolling[1:]), max(rolling[1:])
-        say(f"along the stream {chosen.name} has {100 * low:.2f} to {100 * high:.2f} % over {stream.window:,} rows")
+    rolling = chosen.rolling(stream.metric)
+    windows = [(value, row) for value, row in zip(rolling, stream.ends, strict=True) if row >= stream.window]
+    if len(windows) > 1:
+        said = [f"{100 * value:.2f} % up to row {row:,}" for value, row in (min(windows), max(windows))]
+        say(f"over {stream.window:,} rows {chosen.name} has {said[0]} at worst and {said[1]} at best")
     if stream.rows < stream.all_rows:
         say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
 

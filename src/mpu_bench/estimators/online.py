@@ -269,6 +269,10 @@ class PerceptronClassifier(OnlineClassifier):
     random_state : int, RandomState or None
     verbose : int
         Above 0, progress is printed.
+    probability : bool
+        Whether there is `predict_proba`, by sigmoids fitted to scores of rows that did not train (Platt). `fit` then
+        trains once more for each of five folds; `partial_fit` takes the last 500 scores, each of a row before it was
+        learned.
     """
 
     solvers: ClassVar = ("perceptron",)
@@ -288,7 +292,7 @@ class ForgetronClassifier(OnlineClassifier):
     ----------
     budget : int
         How many support vectors it may keep; with more than two classes that of each class.
-    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 
@@ -312,7 +316,7 @@ class BudgetPerceptronClassifier(OnlineClassifier):
         How many support vectors it may keep; with more than two classes that of each class.
     removal : {"cks", "oldest", "random"}
         Who leaves: the vector with the largest margin without itself (Crammer, Kandola, Singer), the oldest, or any.
-    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 
@@ -340,7 +344,7 @@ class ProjectronClassifier(OnlineClassifier):
     budget : int, optional
         In place of ``eta``: the eta is searched with which so many vectors are stored, by passes over all rows, which
         are shuffled; not for `partial_fit`.
-    max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 
@@ -378,7 +382,7 @@ class BudgetedPegasosClassifier(OnlineClassifier):
         1e-4 for streams of 10,000 rows or more. The smaller it is, the longer the last rows decide alone.
     average : bool
         Whether the model is the average of the hypotheses after every step; with merging and projection.
-    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 

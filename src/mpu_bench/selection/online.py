@@ -36,26 +36,19 @@ _OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted 
 
 def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
     """Return the classifiers that are tried, by 2 / (mean squared distance of two rows) and budgets."""
-    kernels: dict[str, Sequence[Any]] = {"gamma": tuple(each * width for each in WIDTHS)}
-    found = [Candidate("fogd", "budgeted", "FOGDClassifier", {}, kernels, 1)]
+    gammas: dict[str, Sequence[Any]] = {"gamma": tuple(each * width for each in WIDTHS)}
+    found = [Candidate("fogd", "budgeted", "FOGDClassifier", {}, gammas, 1)]
+    budgeted: dict[str, tuple[str, dict[str, Any], dict[str, Sequence[Any]]]] = {
+        "bpegasos": ("BudgetedPegasosClassifier", {}, {**gammas, "regularization": (1e-2, 1e-4)}),
+        "forgetron": ("ForgetronClassifier", {}, gammas),
+        "perceptron": ("BudgetPerceptronClassifier", {"removal": "random"}, gammas),
+        "perceptron-linear": ("BudgetPerceptronClassifier", {"removal": "random", "kernel": "linear"}, {}),
+        "bpa-s": ("BPASClassifier", {}, gammas),
+    }
     for budget in budgets:
-        for name, classifier, fixed, grid in (
-            ("bpegasos", "BudgetedPegasosClassifier", {}, {"regularization": (1e-2, 1e-4)}),
-            ("forgetron", "ForgetronClassifier", {}, {}),
-            ("perceptron", "BudgetPerceptronClassifier", {"removal": "random"}, {}),
-            (
-                "perceptron-linear",
-                "BudgetPerceptronClassifier",
-                {"removal": "random", "kernel": "linear"},
-                {"gamma": (1.0,)},
-            ),
-            ("bpa-s", "BPASClassifier", {}, {}),
-        ):
-            found.append(
-                Candidate(
-                    f"{name}-{budget}", "budgeted", classifier, {"budget": budget, **fixed}, {**kernels, **grid}, 1
-                )
-            )
+        for name, (classifier, fixed, grid) in budgeted.items():
+            parameters = {"budget": budget, **fixed}
+            found.append(Candidate(f"{name}-{budget}", "budgeted", classifier, parameters, grid, 1))
     return found
 
 
