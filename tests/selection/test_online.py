@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import sklearn.metrics
@@ -24,9 +26,14 @@ def data(labels: NDArray[np.int64], seed: int = 0) -> Data:
     return Data(Problem("x", Dense(rows[:first]), y[:first], Dense(rows[first:]), y[first:], 3, names, ""))
 
 
-def judged(given: Data, metric: str = "accuracy", **more: object) -> Stream:
+def judged(
+    given: Data,
+    metric: str = "accuracy",
+    seconds: float = 600.0,
+    changed: Callable[[Stream], None] = lambda _: None,
+) -> Stream:
     tried = [each for each in candidates(0.5, (10,)) if each.name in ("forgetron-10", "perceptron-linear-10")]
-    return judge(given, tried, metric, more.get("seconds", 600.0), more.get("changed", lambda _: None))  # type: ignore[arg-type]
+    return judge(given, tried, metric, seconds=seconds, changed=changed)
 
 
 def test_later_labels_change_nothing_of_what_was_before() -> None:

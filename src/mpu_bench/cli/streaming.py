@@ -85,7 +85,7 @@ def judge_online(
     with told_if_unwritable(folder):
         for each in _WRITTEN:  # of an earlier stream
             (folder / each).unlink(missing_ok=True)
-    stream = judge(data, tried, source.metric, seconds, changed)
+    stream = judge(data, tried, source.metric, seconds=seconds, changed=changed)
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
     write_all(folder, {"stream.csv": stream.to_csv(), **stream_curve.drawn(stream, name)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import ABC, abstractmethod
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
@@ -15,12 +14,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -33,6 +28,7 @@ from mpu_bench.core.rows import Dense, Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
+from mpu_bench.estimators.calibrated import Calibrated
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
 from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, scales_of
 from mpu_bench.estimators.parameters import (
@@ -44,7 +40,6 @@ from mpu_bench.estimators.parameters import (
 )
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.kernels import Kernel, Linear
-from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass
@@ -53,7 +48,6 @@ _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
 _MOST_GROWTH = 8.0  # of a slice to the next; the first is one example
 _LONGEST_SLICE = 1e12  # examples, or kernel values: one example may cost a row of them, or none
 _FAR = "may be far from the optimum"
-_FOLDS = 5  # whose scores probabilities are fitted to
 LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
 #: a solver's parameter -> what classifiers call it, the first that one has
 _WORDS = {
@@ -89,14 +83,8 @@ class Fit:
         return self.seconds >= self._limit
 
 
-def _has_probability(classifier: Any) -> bool:
-    if not classifier.probability:
-        raise AttributeError("predict_proba needs probability=True")
-    return True
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that a solver of this project trains.
 
     Parameters
@@ -107,10 +95,6 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         Decides what is random: mostly the order of the examples.
     verbose : int
         Above 0, progress is printed.
-    probability : bool
-        Whether there is `predict_proba`: `fit` then trains once more for each of five folds, to fit Platt's sigmoids to
-        scores of rows that did not train. `partial_fit` of those that learn row by row fits them to the last 500
-        scores, each of a row before it was learned.
 
     Attributes
     ----------
@@ -143,7 +127,6 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
     max_seconds: float | None = None
     random_state: Any = None
     verbose: int = 0
-    probability: bool = False
 
     @abstractmethod
     def _solver(self, n: int) -> Solver:
@@ -208,26 +191,6 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         if support is not None:
             self.support_ = support.astype(np.intp)
             self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
-
-    def _calibrate(self, X: Any, labels: NDArray[np.int32], sample_weight: Any = None) -> None:
-        """Fit the sigmoids of `predict_proba` to the scores that each row has without training on its fold."""
-        self.__dict__.pop("calibration_", None)  # of another fit
-        if not self.probability:
-            return
-        folds = min(_FOLDS, int(np.bincount(labels).min()))
-        if folds < 2:
-            raise ValueError("probability=True is fitted by cross-validation, which needs two rows of each class")
-        other, weights = clone(self).set_params(probability=False), {"sample_weight": sample_weight}
-        with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows has warned
-            scores = cross_val_predict(
-                other, X, self.classes_[labels], cv=StratifiedKFold(folds), method="decision_function",
-                params=weights if sample_weight is not None else None,
-            )  # fmt: skip
-        self._fit_sigmoids(scores.reshape(len(labels), -1), labels, sample_weight)
-
-    def _fit_sigmoids(self, scores: NDArray[np.float64], labels: NDArray[Any], weights: Any) -> None:
-        self.calibration_ = Sigmoids.of(scores, labels, weights)
 
     def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
         """Train a solver; return it, its state and what ended it (see `_train`)."""
@@ -396,16 +359,6 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         chosen = scores[:, 0] > 0 if scores.shape[1] == 1 else np.argmax(scores, axis=1)
         labels: NDArray[Any] = self.classes_[chosen.astype(np.intp)]
         return labels
-
-    @available_if(_has_probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of every class, shape (n, c), of a classifier with ``probability=True``.
-
-        They are Platt's sigmoids of the scores, of several classes divided by their sum. The likeliest class is not
-        always that of `predict`, which goes by the scores.
-        """
-        check_is_fitted(self, "calibration_")
-        return self.calibration_.probabilities(self._scores(X))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")

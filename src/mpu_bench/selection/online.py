@@ -210,7 +210,7 @@ class Stream:
 
 
 def judge(
-    data: Data, tried: Sequence[Candidate], metric: str, seconds: float, changed: Callable[[Stream], None]
+    data: Data, tried: Sequence[Candidate], metric: str, *, seconds: float, changed: Callable[[Stream], None]
 ) -> Stream:
     """Return how candidates do on the training rows and then the test rows of a problem, in their order.
 
