@@ -38,12 +38,8 @@ class Everything:
 Names = Mapping[str, Any] | Everything  # of parameters
 
 
-def _named_by_text(given: Any) -> Any:
-    return {str(name): weight for name, weight in given.items()} if isinstance(given, Mapping) else given
-
-
 #: of the classes, whose names may look like numbers
-_ClassWeight = Literal["balanced"] | Annotated[dict[str, Positive], BeforeValidator(_named_by_text)]
+_ClassWeight = Literal["balanced"] | dict[Annotated[str, BeforeValidator(str)], Positive]
 
 
 class Parameters(Strict):

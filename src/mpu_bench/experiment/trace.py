@@ -104,15 +104,13 @@ class _Watch:
 
     def until(self, counts: Sequence[int], due: int) -> Until:
         presented, evaluations = counts[counters.PRESENTED], counts[counters.KERNEL_EVALUATIONS]
-        last = min(due, presented + min(self.pace.amount, self.pace.within(self._seconds_left())))
+        seconds_left = math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
+        last = min(due, presented + min(self.pace.amount, self.pace.within(seconds_left)))
         if self.stop.passes is not None:
             last = min(last, math.ceil(self.stop.passes * self.n))
         if self.stop.kernel_evaluations is None:
             return Until(max(presented + 1, last))
         return Until(max(presented + 1, last), max(evaluations + 1, int(self.stop.kernel_evaluations)))
-
-    def _seconds_left(self) -> float:
-        return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
     def rule(self, counts: Sequence[int]) -> _Rule | None:
         """Return the rule that has ended the run, if one has."""

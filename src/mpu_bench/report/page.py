@@ -16,7 +16,7 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
 from mpu_bench.quantities import format_number, quantity_of
 from mpu_bench.report import experiments, overview, printed, style
-from mpu_bench.report.tables import Table
+from mpu_bench.report.tables import Table, html_text
 from mpu_bench.results import naming
 from mpu_bench.texts import publishable
 from mpu_bench.verdict.cells import CLAIM, RATIO, VALUE, Cell, count_verdicts
@@ -95,7 +95,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_publishable,
+        finalize=html_text,
     )
     environment.filters["number"] = format_number
     return environment

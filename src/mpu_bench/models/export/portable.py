@@ -133,11 +133,11 @@ class Portable:
             return np.ascontiguousarray(dense, number)
         if not isinstance(self.saved.preprocessing, Table):
             return np.ascontiguousarray(raw.to_numpy(), number)
-        parts = [self._numbers_of(column, raw[column.name]) for column in self.columns]
+        parts = [
+            each.codes(raw[each.name]) if isinstance(each, CategoricalColumn) else numbers_of(raw[each.name], each.name)
+            for each in self.columns
+        ]
         return np.ascontiguousarray(np.column_stack(parts), number)
-
-    def _numbers_of(self, column: Column, texts: Any) -> NDArray[Any]:
-        return column.codes(texts) if isinstance(column, CategoricalColumn) else numbers_of(texts, column.name)
 
 
 def portable(saved: SavedModel) -> Portable:
