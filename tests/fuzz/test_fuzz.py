@@ -33,7 +33,7 @@ PARSERS = {
     *(
         "document.read",
         "document.parse",
-        "document.value",
+        "yaml_text.load",
         "pickle.loads",
         "pickle.load",
         "recv",

@@ -112,7 +112,7 @@ def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
 
 
 def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
-    """Check one value for each parameter, and that they go together."""
+    """Check one value for each parameter, and that they go together with each other and the kernel."""
     if "class_weight" in node.value and "class_weight" not in names_of_parameters(name):
         others = ", ".join(other for other in solvers.OWN if solvers.load(other).weighted)
         raise node["class_weight"].error(f"solver '{name}' has no place for weights of classes; {others} have")
@@ -123,22 +123,17 @@ def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str,
             "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
         )
     own = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM}
-    _check_together(name, own, kernel, node)
-    return checked
-
-
-def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoice, node: Node) -> None:
-    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
-    try:
-        solver = solvers.load(name)(**parameters)
+    try:  # what goes together, the solver itself knows
+        solver = solvers.load(name)(**own)
         if solver.kernels != "linear":
             solver.check_kernel(kernel.build(lambda width: width))
     except ConfigError as error:
         raise node.error(str(error)) from None
     except TypeError:
         # a solver may compute with its parameters, which waits for the data where one is relative to them
-        if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
+        if not any(isinstance(value, Scaled | Derived) for value in own.values()):
             raise
+    return checked
 
 
 def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
