@@ -83,7 +83,7 @@ def test_few_rows_of_a_rare_class_tell_little(positives: int) -> None:
     random, found = np.random.default_rng(positives), []
     truth = (np.arange(200) < positives).astype(np.uint16)
     common = {"truth": truth.tobytes(), "tested": len(truth)}
-    for _ in range(300):
+    for _ in range(100):
         one, other = (row("x", right=np.packbits(random.random(200) < 0.8).tobytes(), **common) for _ in range(2))
         found.append(balanced_test(one, other))
     assert np.mean(np.array(found) < 0.05) <= 0.09
