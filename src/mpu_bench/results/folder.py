@@ -232,11 +232,11 @@ def _as_typed_here(config: str | None) -> str | None:
 
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what today's config says on how its results are judged and drawn; nothing where it is not shipped."""
-    if facts.get("config") not in resources.config_names():
+    path = resources.config_path(facts.get("config") or "")
+    if path is None:
         return {}
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
-    path = resources.bundled("configs") / f"{facts['config']}.yaml"
     judging = read_shown(path, profiles[0] if profiles else None).model_dump(
         mode="json", by_alias=True, exclude_unset=True
     )
