@@ -34,7 +34,7 @@ CONFIG = {
         {"smo": {"C": 10, "tolerance": 1e-6, "kernel": NAME, "tune": {"kernel.gamma": [0.01, 3], "holdout": 0.3}}},
         {"perceptron-oldest": {"vectors": 30}},
     ],
-    "stop": {"passes": 20},
+    "stop": {"passes": 500},
 }
 
 
