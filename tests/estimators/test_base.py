@@ -217,7 +217,7 @@ def _refusal(model: Any, X: Any, y: Any) -> str:
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     ("name", "further"),
-    [*((name, {}) for name in _EXACTLY), ("MPUClassifier", {"kernel": "rbf", "gamma": 0.2, "multi_class": "ovo"})],
+    [*((name, {}) for name in _EXACTLY), ("MPUClassifier", {"multi_class": "ovo"})],
     ids=str,
 )
 def test_a_weight_is_as_so_many_rows(name: str, further: dict[str, Any], classes: int) -> None:
