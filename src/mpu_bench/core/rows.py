@@ -201,7 +201,7 @@ def _(rows, i):
     return np.float64(rows.starts[i + np.uint32(1)] - rows.starts[i])
 
 
-@squared_norm.register(AnyRows)
+@squared_norm.register(AnyRows, forceinline=True)  # a call with all these arrays takes longer than the choice
 def _(rows, i):
     if len(rows.precise_dense) > 0:
         return squared_norm(Dense(rows.precise_dense), i)
@@ -255,7 +255,7 @@ def _(rows, i, indices, values):
     return m
 
 
-@nonzeros.register(AnyRows)
+@nonzeros.register(AnyRows, forceinline=True)
 def _(rows, i, indices, values):
     if len(rows.precise_dense) > 0:
         return nonzeros(Dense(rows.precise_dense), i, indices, values)
