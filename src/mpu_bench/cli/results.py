@@ -21,6 +21,13 @@ class TableFormat(StrEnum):
     PARQUET = "parquet"
 
 
+class FigureStyle(StrEnum):
+    """How large text and lines of figures are."""
+
+    PAPER = "paper"
+    SLIDES = "slides"
+
+
 def show(results: ResultsFolder) -> None:
     """Print the table of a results folder."""
     from mpu_bench.display import table
@@ -46,11 +53,15 @@ def plot(
         Path | None, typer.Option(metavar="DIR", help="The folder of the figures. By default RESULTS/figures.")
     ] = None,
     to: Annotated[str, typer.Option(metavar="FORMS", help="The file formats: some of svg,pdf,png.")] = "svg,pdf,png",
+    style: Annotated[
+        FigureStyle, typer.Option(help="The size: paper, for a printed column; slides, with large type.")
+    ] = FigureStyle.PAPER,
 ) -> None:
-    """Draw the figures of a results folder as SVG, PDF and PNG, at the size of a printed column."""
+    """Draw the figures of a results folder as SVG, PDF and PNG, for a paper or for slides."""
     from mpu_bench.report import figures
 
-    for path in figures.plot(results, figure, against=against, out=out, forms=list(dict.fromkeys(to.split(",")))):
+    forms = list(dict.fromkeys(to.split(",")))
+    for path in figures.plot(results, figure, against=against, out=out, forms=forms, style=style):
         say(f"written: {path}")
 
 
