@@ -256,7 +256,7 @@ def _config_with(given: Any) -> dict[str, Any]:
         given = {"tune": {"C": [1, 2], "kernel.gamma": [1, 2]} | given}
     if first == "augment":
         return whole | {"dataset": {"adult": given}}
-    if first in ("tolerance", "class_weight", "multiclass"):
+    if first in ("tolerance", "class_weight", "multiclass", "score_threshold"):
         return whole | {"solvers": [{"dcd": {"C": 1} | given}], "dataset": "adult"}
     if first == "datasets":
         whole = {name: value for name, value in whole.items() if name != "dataset"}

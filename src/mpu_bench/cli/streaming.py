@@ -59,7 +59,6 @@ def judge_online(
     int
         The exit code.
     """
-    from mpu_bench.data.cards import catalog
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.errors import DataError
     from mpu_bench.files import told_if_unwritable, write_all
@@ -90,7 +89,7 @@ def judge_online(
         raise DataError(f"{name}: no row was judged; give more --seconds")
     write_all(folder, {"stream.csv": stream.to_csv(), **stream_curve.drawn(stream, name)})
     if stream.is_better:
-        model_of(stream.finished(), catalog.card(name, source.options), source.home).save(folder / "model.mpu")
+        model_of(stream.finished(), source).save(folder / "model.mpu")
     _print(stream, name)
     say(f"in {folder}: {', '.join(each for each in _WRITTEN if (folder / each).exists())}")
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED

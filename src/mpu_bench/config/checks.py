@@ -111,6 +111,10 @@ def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverCh
             for label in weights if isinstance(weights, Mapping) else ():
                 if label not in dataset.classes:
                     raise node.unknown(f"class of '{dataset.label}' (class_weight)", label, dataset.classes)
+            if len(dataset.classes) > 2 and "score_threshold" in parameters:
+                raise node.error(
+                    f"score_threshold: '{dataset.label}' has {len(dataset.classes)} classes; it is for two"
+                )
             if len(dataset.classes) > 2 and solvers.load(name).classes == "two" and "multiclass" not in parameters:
                 raise node.error(
                     f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "

@@ -21,7 +21,7 @@ from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled, in_one_form, parse
 from mpu_bench.solvers.multiclass import Reduction
-from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
+from mpu_bench.solvers.plugins.names import APART
 from mpu_bench.yaml_text import shown
 
 
@@ -80,7 +80,8 @@ class _AnyParameters(Strict):
 def parameters_model(name: str) -> type[Strict]:
     """Make the schema of a solver's parameters out of its dataclass, with those that are not its own.
 
-    ``multiclass`` is for a solver of two classes, ``class_weight`` for one with a place for weights.
+    ``multiclass`` is for a solver of two classes, ``class_weight`` for one with a place for weights, and
+    ``score_threshold``, above which a score is that of the positive class, for data of two classes.
 
     Raises
     ------
@@ -106,6 +107,7 @@ def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
         fields["multiclass"] = (Reduction | None, None)
     if solver.weighted:
         fields["class_weight"] = (_ClassWeight | None, None)
+    fields["score_threshold"] = (float | None, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
         return create_model(f"{name} parameters", __base__=Parameters, **fields)
@@ -117,12 +119,14 @@ def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str,
         others = ", ".join(other for other in solvers.OWN if solvers.load(other).weighted)
         raise node["class_weight"].error(f"solver '{name}' has no place for weights of classes; {others} have")
     checked = dict(node.validated(parameters_model(name)))
-    checked = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM or value is not None}
+    checked = {key: value for key, value in checked.items() if key not in APART or value is not None}
     if "multiclass" in checked and isinstance(checked.get("nu"), Derived):
         raise node.error(
             "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
         )
-    own = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM}
+    if isinstance(checked.get("score_threshold"), Scaled):
+        raise node.error("score_threshold must be a number")
+    own = {key: value for key, value in checked.items() if key not in APART}
     try:  # what goes together, the solver itself knows
         solver = solvers.load(name)(**own)
         if solver.kernels != "linear":

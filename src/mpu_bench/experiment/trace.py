@@ -16,7 +16,7 @@ import numpy as np
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import answers, counters
 from mpu_bench.core.clock import Clock
-from mpu_bench.core.models import FourierModel, Model
+from mpu_bench.core.models import FourierModel, Model, with_threshold
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
@@ -286,6 +286,8 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
     once more: more than training itself. It is left out (None) until the end.
     """
     model = answers.model(solver, state, problem)
+    if problem.threshold:
+        model = with_threshold(model, problem.threshold)
     measures = answers.measures(solver, state)
     counts: dict[str, Any] = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
     size = answers.size(solver, model)

@@ -220,6 +220,8 @@ class RunExecutor:
         _check_classes(task.run, problem)
         if class_weight := task.run.solver.parameters.get("class_weight"):
             problem = problem.weighted(class_weight)
+        if threshold := task.run.solver.parameters.get("score_threshold"):
+            problem = replace(problem, threshold=threshold)
         return problem, bind.build_kernel(task.run.solver.kernel, problem)
 
     def tell_when_compiling(self) -> None:

@@ -155,7 +155,8 @@ def portable(saved: SavedModel) -> Portable:
     known = saved, _columns(saved), steps, saved.features, pairs
     if type(machines) in (LinearModel, FourierModel):  # a subclass scores otherwise
         frequencies = machines.frequencies if isinstance(machines, FourierModel) else None
-        return Portable(*known, machines.weights, frequencies, None, None, np.zeros(len(machines.weights)), Linear())
+        biases = np.full(len(machines.weights), float(machines.bias))
+        return Portable(*known, machines.weights, frequencies, None, None, biases, Linear())
     if type(machines) not in (KernelModel, SharedExpansions):
         raise DataError(f"a model of type {type(machines).__name__} cannot be exported; those of mpu_bench.core can")
     if not isinstance(machines.kernel, Kernel):
