@@ -224,6 +224,17 @@ def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Call
     assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card of its own" in done.stderr
 
 
+def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Called) -> None:
+    random = np.random.default_rng(0)
+    X, lines = random.normal(size=(200, 2)), []
+    for x, y in X.round(3).tolist():
+        lines.append(f"{1 if x + y > 0 else -1} 1:{x} 2:{y}")
+    (place / "mine.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = mpu_bench_command("try", "mine.svm", "--only", "dcd", "--jobs", "1", "--seconds", "20")
+    assert done.returncode == 0, done.stderr
+    assert "missing" not in (place / "results" / "try-mine" / "repeat.yaml").read_text(encoding="utf-8")
+
+
 def test_a_stream_becomes_a_curve_and_a_model(place: Path, mpu_bench_command: Called) -> None:
     random = np.random.default_rng(0)
     level, color = random.normal(size=600), random.choice(["red", "green"], 600)
@@ -251,14 +262,3 @@ def test_a_stream_becomes_a_curve_and_a_model(place: Path, mpu_bench_command: Ca
     for wrong in (("--device", "cortex-m0"), ("--split", "0.5"), ("--metric", "auc")):
         done = mpu_bench_command("try", "mine.csv", "--online", *wrong)
         assert (done.returncode, "--online" in done.stderr) == (2, True)
-
-
-def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Called) -> None:
-    random = np.random.default_rng(0)
-    X, lines = random.normal(size=(200, 2)), []
-    for x, y in X.round(3).tolist():
-        lines.append(f"{1 if x + y > 0 else -1} 1:{x} 2:{y}")
-    (place / "mine.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    done = mpu_bench_command("try", "mine.svm", "--only", "dcd", "--jobs", "1", "--seconds", "20")
-    assert done.returncode == 0, done.stderr
-    assert "missing" not in (place / "results" / "try-mine" / "repeat.yaml").read_text(encoding="utf-8")

@@ -82,9 +82,6 @@ def try_(
             "accurate as a linear classifier."
         ),
     ] = None,
-    online: Annotated[
-        bool, typer.Option("--online", help="Judge online classifiers on the rows in their order, as a stream.")
-    ] = False,
     threshold: Annotated[
         bool | None,
         typer.Option(
@@ -97,6 +94,9 @@ def try_(
     any_: Annotated[
         bool,
         typer.Option("--any", help="Choose among scikit-learn's references, too; their models are not saved."),
+    ] = False,
+    online: Annotated[
+        bool, typer.Option("--online", help="Judge online classifiers on the rows in their order, as a stream.")
     ] = False,
     budget: Annotated[
         str, typer.Option(metavar="N,N", help="Support vectors that budgeted classifiers may keep.")
@@ -162,9 +162,8 @@ def try_(
     home = data_home(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
     if online:
-        streaming.refuse(
-            {"memory": memory, "device": device, "split": split, "jobs": jobs, "threshold": threshold, "any": any_}
-        )
+        chooses = {"any": any_, "threshold": threshold is not None}
+        streaming.refuse({"memory": memory, "device": device, "split": split, "jobs": jobs, **chooses})
         folder = results / f"try-{name}-online"
         chosen = None if only is None else partial(_among, only=only)
         raise typer.Exit(streaming.judge_online(source, budgets, chosen, seconds=seconds, folder=folder))
