@@ -57,6 +57,18 @@ def test_recent_scores_forget_those_of_long_ago() -> None:
     assert recent.sigmoids.slopes[0] == pytest.approx(-2, abs=0.4)
 
 
+def test_recent_scores_know_the_same_however_often_they_are_asked() -> None:
+    seldom, often, random = RecentScores(1), RecentScores(1), np.random.default_rng(0)
+    for i in range(1234):
+        score, label = random.normal(size=1), int(random.integers(2))
+        for each in (seldom, often):
+            each.add(score, label)
+        assert often.sigmoids == often.sigmoids
+        if i % 411 == 0:
+            assert seldom.sigmoids == often.sigmoids
+    assert seldom.sigmoids == often.sigmoids
+
+
 def test_the_brier_score_is_scikit_learns() -> None:
     random = np.random.default_rng(0)
     for classes in (2, 3):

@@ -147,8 +147,14 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             if begins:
                 self.begin(solver, X)
             self.learn(solver, rows_of(X), labels)
-            self._keep(solver, self._state, int(self._state.counters[PRESENTED]))
+            self.keep_learned(solver)
         return self
+
+    def keep_learned(self, solver: OnlineSolver) -> None:
+        """Make the model of all that was learned that of the classifier, with its probabilities."""
+        self._keep(solver, self._state, int(self._state.counters[PRESENTED]))
+        if self.probability:
+            self.calibration_ = self._recent.sigmoids
 
     def begin(self, solver: OnlineSolver, X: Any) -> None:
         """Start with nothing learned, for rows as wide as X; ``classes_`` and ``n_features_in_`` are set.
@@ -202,9 +208,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             if not is_averaged:
                 scores[index] = state.hypothesis.scores
             self._recent.add(scores[index], labels[index])
-        if self.probability:
-            self.calibration_ = self._recent.sigmoids
-        else:
+        if not self.probability:
             self._train(solver, state, Until(), Fit())
         self._let_go_of_rows()
         return scores

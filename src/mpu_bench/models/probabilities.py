@@ -70,36 +70,42 @@ class Sigmoids:
 class RecentScores:
     """The last scores of a stream, each of an example that was not learned yet, and the sigmoids that fit them.
 
-    They are fitted again when a tenth more examples have come, and after fifty at the latest.
+    They change when a tenth more examples have come, and after fifty at the latest; they are fitted when somebody asks.
 
     Attributes
     ----------
     functions : int
         Scores an example.
-    sigmoids : Sigmoids
-        Those fitted last.
     """
 
     functions: int
-    sigmoids: Sigmoids = field(init=False)
     _scores: NDArray[np.float64] = field(init=False)  # a ring, as labels are
     _labels: NDArray[np.int32] = field(init=False)
     _seen: int = field(default=0, init=False)
-    _due: int = field(default=1, init=False)  # how many are seen when the sigmoids are fitted again
+    _last: int = field(default=0, init=False)  # example that the sigmoids know ...
+    _due: int = field(default=1, init=False)  # ... and the next last one
+    _fitted: tuple[int, Sigmoids] | None = field(default=None, init=False)  # with its last example
 
     def __post_init__(self) -> None:
         """Start with no example."""
-        self._scores, self._labels = np.zeros((_KEPT, self.functions)), np.zeros(_KEPT, np.int32)
-        self.sigmoids = Sigmoids.of(self._scores[:0], self._labels[:0])
+        self._scores = np.zeros((_KEPT + _MOST_BETWEEN, self.functions))
+        self._labels = np.zeros(len(self._scores), np.int32)
 
     def add(self, scores: NDArray[np.float64], label: int) -> None:
         """Take the scores of the next example, and its label."""
-        index = self._seen % _KEPT
+        index = self._seen % len(self._scores)
         self._scores[index], self._labels[index] = scores, label
         self._seen += 1
-        if self._seen >= self._due:
-            self._due = self._seen + max(1, min(self._seen // 10, _MOST_BETWEEN))
-            self.sigmoids = Sigmoids.of(self._scores[: self._seen], self._labels[: self._seen])
+        if self._seen == self._due:
+            self._last, self._due = self._due, self._due + max(1, min(self._seen // 10, _MOST_BETWEEN))
+
+    @property
+    def sigmoids(self) -> Sigmoids:
+        """The same whenever they are asked for, and however often."""
+        if self._fitted is None or self._fitted[0] != self._last:
+            known = np.arange(max(0, self._last - _KEPT), self._last) % len(self._scores)
+            self._fitted = self._last, Sigmoids.of(self._scores[known], self._labels[known])
+        return self._fitted[1]
 
 
 def _fitted(scores: NDArray[np.float64], is_of: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[float, float]:

@@ -198,7 +198,7 @@ class Stream:
     def finished(self) -> Any:
         """Return the classifier that is chosen, with all rows learned."""
         leader = self.chosen.leader(self.metric)
-        leader.classifier._keep(leader.solver, leader.classifier._state, self.rows)
+        leader.classifier.keep_learned(leader.solver)
         return leader.classifier
 
     def to_csv(self) -> str:
