@@ -103,8 +103,9 @@ class Display:
                 self._overall.is_at(run, name, _PHASES[phase])
             case Compiled(seconds):
                 self._compiled[name] = seconds
+                self._overall.has_compiled(name, seconds)
             case Progress():
-                self._overall.is_at(run, name, _how_far(news), news.seconds)
+                self._overall.is_at(run, name, _how_far(news))
 
     def _finished(self, run: Run, record: Record) -> None:
         name = self._names.of(run)

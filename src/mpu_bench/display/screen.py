@@ -64,7 +64,9 @@ def _table(lines: Mapping[Group, Tally], width: int) -> Table:
     names = ["dataset", "solver"] if has_datasets else ["solver"]
     for heading in names:
         table.add_column(heading, no_wrap=True, overflow="ellipsis")
-    numbers = ["done", "failed"] if width < _NARROW else ["done", "running", "failed", "training s", "test error, %"]
+    numbers = (
+        ["done", "failed"] if width < _NARROW else ["done", "running", "failed", "training seconds", "test error, %"]
+    )
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     for group, tally in lines.items():
@@ -82,7 +84,7 @@ def _cell(heading: str, tally: Tally) -> str:
             return str(tally.running or "")
         case "failed":
             return str(tally.failed or "")
-        case "training s":
+        case "training seconds":
             return f"{tally.seconds / tally.trained:.3g}" if tally.trained else ""
         case _:
             return f"{100 * tally.errors / tally.measured:.2f}" if tally.measured else ""

@@ -64,7 +64,7 @@ class Todo:
     kept : int
         How many of those that were asked for have a result.
     seconds : sequence of float or None
-        About how long each run trains, where that is known.
+        About how long each run takes, where that is known.
     """
 
     plan: Sequence[Run]
@@ -159,7 +159,7 @@ def execute(
         missing = filter_already_run(planned, wanted, done - again)
         todo = [each.run for each in missing]
         expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
-        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.seconds for each in expected]))
+        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.total_seconds for each in expected]))
         if missing:
             pool.get_ready()  # while the machine is described
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
