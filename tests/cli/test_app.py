@@ -90,9 +90,19 @@ def test_every_verb_and_option_has_a_help(verb: list[str]) -> None:
         found = found.commands[name]  # type: ignore[attr-defined]
     assert found.help
     assert all(getattr(each, "help", None) for each in found.params), [each.name for each in found.params]
-    shown = CliRunner().invoke(app, [*verb, "--help"])
+    shown = CliRunner().invoke(app, [*verb, "--help"], prog_name="mpu-bench", terminal_width=78)
     assert shown.exit_code == 0
     assert "[[" not in shown.output
+    assert max(map(len, shown.output.splitlines())) <= 80
+    words = " ".join([found.help, *(each.help for each in found.params if not each.hidden)]).split()
+    assert [word for word in words if word not in shown.output.split()] == []
+
+
+@pytest.mark.parametrize("group", [[], ["data"], ["new"]], ids=" ".join)
+def test_lists_of_verbs_show_whole_sentences(group: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*group, "--help"], prog_name="mpu-bench", terminal_width=78)
+    assert "..." not in shown.output.partition("Commands:")[2]
+    assert max(map(len, shown.output.splitlines())) <= 80
 
 
 LONG = "x" * 5000

@@ -40,9 +40,8 @@ _LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    help="Reproduce the benchmarks of five papers on perceptron-like and budgeted SVM training, "
-    "and test your own solver against them.",
+    rich_markup_mode=None,
+    help="Benchmark, compare and deploy SVM and perceptron solvers; reproduce the experiments of five papers.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (

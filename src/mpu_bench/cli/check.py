@@ -34,7 +34,7 @@ def check(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The baseline, a folder of earlier results. By default results/baseline, if it exists.",
+            help="A folder of earlier results to compare with. By default results/baseline, if it exists.",
             show_default=False,
         ),
     ] = None,
@@ -46,16 +46,16 @@ def check(
     ] = False,
     form: Annotated[
         CheckFormat,
-        typer.Option("--format", help="The output format; github: annotations, and the summary of the job."),
+        typer.Option("--format", help="The output format. github: annotations and a job summary."),
     ] = CheckFormat.TABLE,
     against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
-    """Compare results with the papers, and with the baseline.
+    """Compare results with the papers and with the baseline.
 
-    Lists values that are not reproduced and claims that are contradicted. These are results and do not fail the
-    command. Without RESULTS it counts the verdicts of all results by table. The command fails if something changed
-    against the baseline: a count, an error, an objective or a verdict. On other processors or library versions, counts
-    may differ as far as each solver declares. Seconds are never compared. Without any results, it judges the baseline.
+    Lists values that are not reproduced and claims that are contradicted. These do not fail the command. It fails if a
+    count, an error, an objective or a verdict has changed from the baseline. Between processors or library versions,
+    counts may differ as far as each solver declares. Seconds are never compared. Without RESULTS, verdicts are counted
+    per table; without any results, those of the baseline.
 
     Exit codes: 0, nothing changed; 1, something changed, or with --strict something is not reproduced; 2, bad input.
     """

@@ -57,26 +57,26 @@ def compare(
         tuple[str, str] | None,
         typer.Option(
             metavar="NAME NAME",
-            help="Compare the first of these solvers, of FIRST, with the second, of SECOND or also of FIRST. "
-            'One of several settings: "bpegasos maintenance=merging budget=100".',
+            help="Compare a solver of FIRST with one of SECOND, or two of FIRST. To choose among settings: "
+            '"bpegasos maintenance=merging budget=100".',
         ),
     ] = None,
     quantity: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Compare this quantity only, a column of table.csv (repeatable)."),
+        typer.Option(metavar="NAME", help="Compare only this column of table.csv (repeatable)."),
     ] = None,
     form: Annotated[Form, typer.Option("--format", help="The output format.")] = Form.TABLE,
 ) -> None:
-    """Compare two results folders, or two solvers, run by run: effect sizes with significance tests.
+    """Compare two results folders, or two solvers, run by run.
 
-    Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
-    mean difference (× marks a ratio, of geometric means), its 95% interval and p by the paired t test over seeds, or
-    over splits. Over datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test.
-    Seconds are those of undisturbed runs on the same machine.
+    Runs are paired by dataset, split, seed and settings such as the budget. For each dataset: the mean difference
+    (× marks a ratio of geometric means), its 95% interval, and the p-value of a paired t-test over seeds or splits.
+    Over datasets: the Hodges-Lehmann median, its interval, and the p-value of Wilcoxon's exact signed-rank test.
+    Seconds are compared only for undisturbed runs on one machine.
 
-    Of two folders that have runs in common, also which of these runs are not the same.
+    For two folders, it also lists the runs that are in both and differ.
 
-    Exit codes: 0, no run that both folders have differs; 1, some run does; 2, bad input.
+    Exit codes: 0, no such run differs; 1, some run differs; 2, bad input.
     """
     from mpu_bench.errors import ConfigError, nearest
     from mpu_bench.quantities import QUANTITIES

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
     from mpu_bench.data.download.cache import DataHome
 
-app = typer.Typer(no_args_is_help=True, help="Add your own data; fetch, verify and describe datasets.")
+app = typer.Typer(no_args_is_help=True, help="Add your own data; download, verify and describe datasets.")
 
 
 def _cards(names: Sequence[str]) -> list[Card]:
@@ -38,14 +38,16 @@ def _cards(names: Sequence[str]) -> list[Card]:
 
 @app.command()
 def add(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; may be compressed.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An svmlight, CSV, TSV or Parquet file, which may be compressed.")
+    ],
     label: Label = None,
     positive: Positive = None,
     test: TestFile = None,
     split: Split = None,
     seed: SplitSeed = 0,
     name: Annotated[
-        str | None, typer.Option(metavar="N", help="The name of the dataset. By default that of the file.")
+        str | None, typer.Option(metavar="NAME", help="The name of the dataset. By default the name of the file.")
     ] = None,
     missing: MissingRule = "refuse",
     scale: Scale = None,
@@ -53,9 +55,12 @@ def add(
     separator: Separator = None,
     missing_words: MissingWords = True,
     first_index: FirstIndex = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing card.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing dataset card.")] = False,
 ) -> None:
-    """Add your data file as a dataset: read it and write its card. The file stays where it is."""
+    """Add your data file as a dataset.
+
+    Reads the file and writes a dataset card. The file stays where it is.
+    """
     from mpu_bench.cli import adding
 
     given = {
@@ -68,7 +73,7 @@ def add(
 
 @app.command()
 def fetch(names: DatasetNames, data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
-    """Download datasets and prepare them."""
+    """Download and prepare datasets."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.data.prepare.load import load_problem
 
@@ -102,7 +107,7 @@ def _state(card: Card, home: DataHome) -> str:
 
 @app.command("info")
 def describe(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Show what datasets are, where they come from and whether they are on this machine."""
+    """Describe datasets, their source, and their state on this machine."""
     from mpu_bench.cli import listing
 
     home = data_home(data_folder)
@@ -112,7 +117,7 @@ def describe(names: DatasetNames, data_folder: DataFolder = None) -> None:
 
 @app.command()
 def path(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Print the folders of datasets' prepared arrays."""
+    """Print the folders of prepared datasets."""
     from mpu_bench.data.prepare.load import prepared_folder
 
     home = data_home(data_folder)
@@ -122,7 +127,7 @@ def path(names: DatasetNames, data_folder: DataFolder = None) -> None:
 
 @app.command()
 def clean(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Delete the files and prepared arrays of datasets."""
+    """Delete the downloaded and prepared files of datasets."""
     from rich.filesize import decimal
 
     from mpu_bench.data.prepare.load import clean_prepared

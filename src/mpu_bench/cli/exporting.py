@@ -31,35 +31,37 @@ _MOST_BITS = 16
 def export_c(
     model: ModelFile,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default the text is printed.")
+        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default standard output.")
     ] = None,
     check: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Rows on which labels are compared: a file, or a dataset.")
+        str | None, typer.Option(metavar="DATA", help="Rows to compare labels on: a file, or a dataset.")
     ] = None,
     fixed_point: Annotated[
-        bool, typer.Option("--fixed-point", help="Integers alone, for processors without floating point.")
+        bool, typer.Option("--fixed-point", help="Use integers only, for processors without floating point.")
     ] = False,
     bits: Annotated[
-        int | None, typer.Option(min=8, max=16, help="Of the numbers of a model in fixed point; 16 by default.")
+        int | None,
+        typer.Option(metavar="N", min=8, max=16, help="The bits of a number with --fixed-point. By default 16."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
+        str | None, typer.Option(metavar="NAME", help="The prefix of the C functions. By default the name of the file.")
     ] = None,
     with_test: Annotated[
         bool,
         typer.Option(
-            "--with-test", help="Write a test program with rows of --check, a makefile and an Arduino sketch."
+            "--with-test", help="Also write a test program with rows of --check, a makefile and an Arduino sketch."
         ),
     ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compile and run it for cortex-m0 or cortex-m4, in qemu.")
+        str | None, typer.Option(metavar="NAME", help="Compile for cortex-m0 or cortex-m4, and run in qemu.")
     ] = None,
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Write a saved model as one C file for a small device, and compare its labels with Python's.
+    """Export a saved model as C, and check it against Python.
 
-    Exit code 1: less than 99% of the labels are the same, and nothing is written.
+    The file is for small devices, and stands alone. Exit code 1: fewer than 99% of the labels agree, and nothing is
+    written.
     """
     from mpu_bench import load
     from mpu_bench.errors import UserError
@@ -106,14 +108,12 @@ def export_c(
 def export_onnx(
     model: ModelFile,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
-    check: Annotated[
-        str | None, typer.Option(metavar="DATA", help="A file of rows on which labels are compared.")
-    ] = None,
+    check: Annotated[str | None, typer.Option(metavar="DATA", help="A file of rows to compare labels on.")] = None,
     force: Force = False,
 ) -> None:
-    """Write a saved model as an ONNX file, and compare its labels with Python's where onnxruntime is installed.
+    """Export a saved model to ONNX, and check it against Python.
 
-    Exit code 1: less than 99% of the labels are the same, and nothing is written.
+    The check needs onnxruntime. Exit code 1: fewer than 99% of the labels agree, and nothing is written.
     """
     from mpu_bench import load
     from mpu_bench.models.export import onnx_graph

@@ -20,16 +20,18 @@ class Kind(StrEnum):
 
 
 def list_kind(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list: solvers, datasets, kernels or configs.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="solvers, datasets, kernels or configs.")],
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Only these; solvers with every parameter.", show_default=False),
+        typer.Argument(
+            metavar="NAME", help="Only these names. A solver is shown with all its parameters.", show_default=False
+        ),
     ] = None,
     schema: Annotated[
-        bool, typer.Option("--schema", help="With configs: print their JSON Schema, for editors that check keys.")
+        bool, typer.Option("--schema", help="With configs: print their JSON Schema, for editors.")
     ] = False,
 ) -> None:
-    """List the available solvers, datasets, kernels or configs; with the NAME of a solver, full details."""
+    """List solvers, datasets, kernels or configs."""
     from mpu_bench.cli import listing
 
     if schema:

@@ -23,11 +23,11 @@ ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A saved model, such as results/adult/models/....mpu.")
 ]
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="svmlight, CSV, TSV or Parquet; or a dataset, for its test set.")
+    str, typer.Argument(metavar="DATA", help="An svmlight, CSV, TSV or Parquet file; or a dataset, for its test set.")
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label", metavar="COLUMN", help="The column with the label. By default that of the model."),
+    typer.Option("--label", metavar="COLUMN", help="The label column. By default the model's."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
@@ -38,14 +38,17 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The CSV file to write. By default standard output.")
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Add the score of every class.")] = False,
     label: LabelColumn = None,
     header: Header = None,
     separator: Separator = None,
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Predict the label of every row with a saved model: CSV with the row's number and its label."""
+    """Predict labels with a saved model, as CSV.
+
+    Each line has the number of the row and its label.
+    """
     from mpu_bench import load
     from mpu_bench.files import told_if_unwritable, written_whole
 
@@ -115,7 +118,10 @@ def evaluate(
     separator: Separator = None,
     data_folder: DataFolder = None,
 ) -> None:
-    """Compare the labels that a saved model predicts with those of the rows: errors, metrics, and a table of counts."""
+    """Evaluate a saved model on labelled rows.
+
+    Prints the error, other metrics and the confusion matrix.
+    """
     import numpy as np
 
     from mpu_bench import load

@@ -118,7 +118,7 @@ Mirror = Annotated[
     ),
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.", envvar="MPU_BENCH_OFFLINE")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print one line per run, as in a log, and no live table.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print one line per run, as in a log, instead of a live table.")]
 ResultsRoot = Annotated[
     Path, typer.Option("--results", metavar="DIR", help="The results folder: experiment X goes to DIR/X.")
 ]

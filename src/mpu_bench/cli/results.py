@@ -36,18 +36,21 @@ def plot(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Draw only this figure; 'all': every figure with data. By default the figures of the config.",
+            help="Draw only this figure; all: every figure with data. By default the figures of the config.",
         ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="The horizontal axis of curves: train_seconds, passes, ...")
+        str | None, typer.Option(metavar="AXIS", help="The horizontal axis of curves, such as train_seconds or passes.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder of the figures. By default RESULTS/figures.")
+        Path | None, typer.Option(metavar="DIR", help="The folder for the figures. By default RESULTS/figures.")
     ] = None,
-    to: Annotated[str, typer.Option(metavar="FORMS", help="The file formats: some of svg,pdf,png.")] = "svg,pdf,png",
+    to: Annotated[str, typer.Option(metavar="FORMATS", help="The file formats, comma-separated.")] = "svg,pdf,png",
 ) -> None:
-    """Draw the figures of a results folder as SVG, PDF and PNG, at the size of a printed column."""
+    """Draw the figures of a results folder as SVG, PDF and PNG.
+
+    Figures are as wide as a column of a paper.
+    """
     from mpu_bench.report import figures
 
     for path in figures.plot(results, figure, against=against, out=out, forms=list(dict.fromkeys(to.split(",")))):
@@ -56,12 +59,15 @@ def plot(
 
 def report(
     results: ResultsFolders = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the pages.")] = Path("results/page"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the pages.")] = Path("results/page"),
     documentation: Annotated[
         str, typer.Option(metavar="URL|FILE", help="The address of the documentation, for links.")
     ] = "",
 ) -> None:
-    """Write pages that open from disk: tables, figures, verdicts, and the command that repeats each row."""
+    """Write HTML pages with tables, figures and verdicts.
+
+    The pages open from disk. Each row has the command that repeats it.
+    """
     from mpu_bench.report import page
     from mpu_bench.verdict import folders
 
@@ -99,7 +105,7 @@ def clean(
     results: ResultsFolder,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete what mpu-bench wrote in a results folder, and nothing else."""
+    """Delete the results in a folder, and no other files."""
     from mpu_bench.display.terminal import confirmed
     from mpu_bench.report import cleaning
 

@@ -27,17 +27,19 @@ def run(
     ],
     options: RunOptions,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List runs, their time and downloads; execute nothing.")
+        bool, typer.Option("--dry-run", help="List the runs, their estimated time and the downloads; run nothing.")
     ] = False,
     debugger: Annotated[
         bool,
-        typer.Option("--pdb", help="Run in this process, plugins included, and open pdb where a run raises."),
+        typer.Option("--pdb", help="Run in this process, plugins included, and open pdb if a run raises."),
     ] = False,
     plain: Plain = False,
 ) -> None:
-    """Run an experiment: fetch its data, run what has no result yet, print the table.
+    """Run an experiment and print its table.
 
-    A config with plugins: is code and runs with your rights, also with --dry-run. Run it only if you trust it.
+    Missing data are downloaded, and only runs without a result are executed.
+
+    A config with plugins: is code. It runs with your permissions, even under --dry-run: run it only if you trust it.
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """

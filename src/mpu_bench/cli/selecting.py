@@ -57,41 +57,46 @@ class Metric(StrEnum):
 
 def try_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; or the name of a dataset.")
+        str, typer.Argument(metavar="FILE", help="An svmlight, CSV, TSV or Parquet file; or the name of a dataset.")
     ],
     seconds: Annotated[
         float,
         typer.Option(
+            metavar="SECONDS",
             min=1,
             max=_LARGEST_SECONDS,
-            help="Time budget in seconds; starting processes, and compiling once a machine, is added.",
+            help="The time budget. Starting processes and the first compilation come on top.",
         ),
     ] = 60,
     metric: Annotated[
         Metric | None,
         typer.Option(
-            help="What chooses. By default accuracy, or balanced-accuracy where a class is rare or a constant is as "
-            "accurate as a linear classifier."
+            metavar="METRIC",
+            help="What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
+            "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
         ),
     ] = None,
     budget: Annotated[
-        str, typer.Option(metavar="N,N", help="Support vectors that budgeted classifiers may keep.")
+        str, typer.Option(metavar="N,N", help="The support vector budgets of the budgeted classifiers.")
     ] = "100,500",
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The most that the chosen model may take, such as 64KB.")
+        str | None, typer.Option(metavar="SIZE", help="The maximum size of the chosen model, such as 64KB.")
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Choose what fits cortex-m0 or cortex-m4, as compiled for it.")
+        str | None,
+        typer.Option(metavar="NAME", help="Choose a model that fits cortex-m0 or cortex-m4, compiled for it."),
     ] = None,
     flash: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Of the device, such as 32KB (32,000) or 32KiB (32,768 bytes).")
+        str | None,
+        typer.Option(metavar="SIZE", help="The flash of the device, such as 32KB (32,000) or 32KiB (32,768 bytes)."),
     ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Of the device, such as 8KiB.")] = None,
+    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="The RAM of the device, such as 8KiB.")] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Try these classifiers only, such as smo,bpegasos-100,SVC.")
+        str | None, typer.Option(metavar="NAME,NAME", help="Try only these classifiers, such as smo,bpegasos-100,SVC.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core, 8 at most]")
+        int | None,
+        typer.Option(metavar="N", min=1, max=64, help="The number of processes.  [default: one per core, at most 8]"),
     ] = None,
     label: Label = None,
     positive: Positive = None,
@@ -109,11 +114,13 @@ def try_(
     mirror: Mirror = None,
     offline: Offline = False,
 ) -> None:
-    """Find the classifier that suits your data: tune, compare and time them all in about a minute.
+    """Find the classifier that suits your data, in about a minute.
 
-    A validation set (cross-validation below 2,000 training rows) chooses; errors are those of a separate test set. The
-    chosen model, the table, a picture and the config that trains it again are written to RESULTS/try-NAME. Exit code 1:
-    nothing was chosen, because nothing is better than a constant.
+    A validation set chooses the classifier and its settings (below 2,000 training rows: cross-validation). The
+    reported errors are those on a separate test set. RESULTS/try-NAME then holds the chosen model, the table, a figure,
+    and the config that trains the model again.
+
+    Exit code 1: nothing was chosen, because nothing is better than a constant.
     """
     from mpu_bench.selection.rows import Source
 

@@ -53,16 +53,21 @@ def option(default: Any, meaning: str, kind: Any = None, **typed: Any) -> Any:
 class Options:
     """Where and how runs are made, and where their results go."""
 
-    profile: str | None = option(None, "Use this profile of the config.", str | None, metavar="NAME")
-    jobs: int = option(1, "How many runs at once. They share the machine, so their seconds grow.", min=1, max=MOST_JOBS)
+    profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
+    jobs: int = option(
+        1, "The number of parallel runs. They share the machine, so training takes longer.",
+        min=1, max=MOST_JOBS, metavar="N",
+    )  # fmt: skip
     cluster: str | None = option(
         None,
-        "Use a Dask cluster: the address of its scheduler, the scheduler file, or local:N.",
+        "Run on a Dask cluster: the address of its scheduler, its scheduler file, or local:N.",
         str | None,
         metavar="ADDRESS",
     )
-    jobs_per_worker: int = option(1, "How many runs at once on each worker of the cluster.", min=1, max=MOST_JOBS)
-    send_data: bool = option(False, "Send prepared data to the cluster; by default each machine downloads.")
+    jobs_per_worker: int = option(
+        1, "The number of parallel runs on each worker of the cluster.", min=1, max=MOST_JOBS, metavar="N"
+    )
+    send_data: bool = option(False, "Send prepared data to the cluster. By default each machine downloads it.")
     results: Path | str = option(
         Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR"
     )
@@ -81,7 +86,7 @@ class Options:
         show_default=False,
     )
     offline: bool | None = option(
-        None, "Do not use the network. By default what MPU_BENCH_OFFLINE says.", bool, show_default=False
+        None, "Do not use the network. By default MPU_BENCH_OFFLINE decides.", bool, show_default=False
     )
     progress: bool = option(False, "Print on stderr what the command prints: a line per run, and remarks.", False)
     machines: Cluster | None = field(init=False, default=None, repr=False, metadata={"kind": False})
@@ -152,17 +157,19 @@ class RunOptions(Options):
     only: Mapping[str, Any] | Sequence[str] = option(
         (), "Run only matching runs: solver=mpu, dataset=adult (repeatable).", list[str] | None, metavar="KEY=VALUE"
     )
-    seed: int | None = option(None, "The first seed.", int | None, min=0, max=LARGEST_SEED)
-    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MOST_REPEATS)
-    threads: int | None = option(None, "Threads of each run.", int | None, min=1, max=MOST_THREADS)
+    seed: int | None = option(None, "The first seed.", int | None, min=0, max=LARGEST_SEED, metavar="N")
+    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MOST_REPEATS, metavar="N")
+    threads: int | None = option(
+        None, "The number of threads per run.", int | None, min=1, max=MOST_THREADS, metavar="N"
+    )
     kernel_memory: str | None = option(
         None,
-        "Memory for stored kernel values, such as 2GB. By default half of the free.",
+        "Memory for cached kernel values, such as 2GB. By default half of the free memory.",
         str | None,
         metavar="SIZE",
     )
     force: bool = option(False, "Re-run even if a result exists.")
-    save_models: bool = option(False, "Save the model of every run in models/ of the results folder.")
+    save_models: bool = option(False, "Save the model of every run, in the folder models of its results.")
 
     def __post_init__(self) -> None:
         """Write what may be a mapping as the command line has it: ``KEY=VALUE``."""
@@ -179,7 +186,7 @@ class ReproduceOptions(Options):
 
     data_limit: str = option("200MB", "Do not download files larger than this.", metavar="SIZE")
     out: Path | str | None = option(
-        None, "The folder of the tables. By default tables in that of results.", Path | None, metavar="DIR"
+        None, "The folder for the tables. By default tables in the results folder.", Path | None, metavar="DIR"
     )
 
     def __post_init__(self) -> None:
