@@ -23,16 +23,18 @@ from mpu_bench import published, resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_without_plugins
 from mpu_bench.config.schema import PAPERS
-from mpu_bench.config.sentences import sentences
+from mpu_bench.config.sentences import observations, sentences
 from mpu_bench.data.cards import catalog
 from mpu_bench.quantities import RunStatus, format_number
 from mpu_bench.report import overview
-from mpu_bench.report.overview import PaperTable
+from mpu_bench.report.overview import ExperimentCells, PaperTable
 from mpu_bench.resources import config_names
 from mpu_bench.verdict import baseline
 from mpu_bench.verdict.baseline import Missing
 from mpu_bench.verdict.cells import CLAIM, COUNTED, Cell
+from mpu_bench.verdict.claims import of_sentences
 from mpu_bench.verdict.folders import solver_text
+from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.verdict import Verdict
 
 INDEX = """# The papers
@@ -70,8 +72,13 @@ def _folders() -> list[Path]:
 
 
 @cache
+def _kept() -> list[ExperimentCells]:
+    return [overview.of_folder(folder) for folder in _folders()]
+
+
+@cache
 def _tables() -> list[PaperTable]:
-    return overview.by_table(map(overview.of_folder, _folders()))
+    return overview.by_table(_kept())
 
 
 def figures() -> dict[str, str]:
@@ -137,6 +144,7 @@ def _page(paper: str, written: dict[str, Any], tables: Sequence[PaperTable]) -> 
         *_drawn(written),
         *_not_reproduced(cells),
         *_contradicted(paper, cells),
+        *_seen(paper),
         *_open(cells),
         *_read(written, found),
         *_not_run(paper, found),
@@ -214,6 +222,24 @@ def _contradicted(paper: str, cells: Sequence[Cell]) -> Iterator[str]:
         yield f"  Why: {_plain(_why(cell))}.\n" if cell.explained else "  Why is not known.\n"
 
 
+def _seen(paper: str) -> Iterator[str]:
+    """Yield what was seen that the paper does not say, and under which settings its numbers come out."""
+    stated = observations(paper)
+    evidence = sum((each.evidence for each in _kept()), Evidence())
+    cells = [cell for cell in of_sentences(stated, evidence) if cell.count]
+    if not cells:
+        return
+    yield "## What we saw\n\nThe paper does not say these; they are judged as its claims are, and count nowhere.\n"
+    experiments_of = {each.name: ", ".join(f"`{name}`" for name in each.experiments) for each in stated}
+    for cell in cells:
+        both = f", {format_number(cell.measured)} ({format_number(cell.published)} reported)"
+        points = f", {cell.points_measured} of {cell.points} points" if cell.points > 1 else ""
+        said = f": {_plain(cell.remark)}" if cell.kind == CLAIM and cell.remark else ""
+        words = f"{cell.verdict.word}**{both if cell.kind != CLAIM else points}{said}"
+        yield f"- {_upper(cell.column)}: **{words} ({experiments_of[cell.sentence]})."
+    yield ""
+
+
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -237,7 +263,7 @@ def _open(cells: Sequence[Cell]) -> Iterator[str]:
 def _read(written: dict[str, Any], found: dict[str, Experiment]) -> Iterator[str]:
     yield f"## How print is read here\n\n{written.get('readings', '')}\n\nThe heads of the configs say the rest:\n"
     for name in found:
-        text = (resources.bundled("configs") / f"{name}.yaml").read_text("utf-8")
+        text = resources.config_path(name).read_text("utf-8")
         head = re.match(r"(?:#[^\n]*\n)+", text)
         if head:
             yield f'??? note "`configs/{name}.yaml`"\n'

@@ -114,7 +114,7 @@ class Record:
     disturbed: str | None = described(
         "why its seconds may not be compared; empty if they may, or threads is not recorded")
     only_delayed: int | None = described(
-        "1 if it is disturbed and only had to wait, so that its processor seconds may be compared")
+        "1 if it is disturbed and its processor seconds may be compared: it only had to wait, or none was faster")
     tune_seconds: float | None = measured("training seconds of all runs that tuning took", unit="seconds",
         title="tuning seconds", format=".3g")
     tune_kernel_evaluations: int | None = measured("kernel evaluations of all runs that tuning took",

@@ -20,5 +20,15 @@ def bundled(name: str) -> Path:
 
 
 def config_names() -> list[str]:
-    """List the configs that come with the project."""
-    return sorted(path.stem for path in bundled("configs").glob("*.yaml"))
+    """List the configs that come with the project: of experiments, and in explain/ of what explains one."""
+    return sorted(_config_paths())
+
+
+def config_path(name: str) -> Path | None:
+    """Return the file of a config that comes with the project; None where there is none of this name."""
+    return _config_paths().get(name)
+
+
+def _config_paths() -> dict[str, Path]:
+    folder = bundled("configs")
+    return {path.stem: path for pattern in ("*.yaml", "explain/*.yaml") for path in folder.glob(pattern)}

@@ -33,7 +33,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, figures, message):
 def test_the_configs_of_papers_name_their_figures():
     printed = {}
     for name in resources.config_names():
-        experiment = read_without_plugins(resources.bundled("configs") / f"{name}.yaml")
+        experiment = read_without_plugins(resources.config_path(name))
         assert experiment.figures or experiment.paper is None or name == "bpegasos-widths"
         printed |= {(experiment.paper, each.of): each.draw for each in experiment.figures if each.of}
     assert printed == {

@@ -12,17 +12,17 @@ import yaml
 from mpu_bench import document, solvers
 from mpu_bench.config.json_schema import json_schema
 from mpu_bench.errors import ConfigError
-from mpu_bench.resources import bundled, config_names
+from mpu_bench.resources import config_names, config_path
 
 RIGHT = """
 name: mine
 dataset: {file: mine.csv, label: answer, positive: "yes", split: 0.8, as: persons}
-kernel: [{gaussian: {gamma: [0.5, {over-features: 4}]}}, polynomial: {degree: 3, offset: 1, normalize: true}]
+kernel: [{gaussian: {gamma: [0.5, {over-features: [4, 8]}]}}, polynomial: {degree: 3, offset: 1, normalize: true}]
 repeats: {per-dataset: {usps: 20, otherwise: 5}}
 solvers:
-  - mpu: {C: [0.1, {over-examples: 2}], margin: soft, multiclass: one-against-one}
+  - mpu: {C: [0.1, {over-examples: [2, 4]}], margin: soft, multiclass: one-against-one}
   - dcd: {C: {per-dataset: {persons: 1, otherwise: [1, 2]}}, class_weight: {"+1": 3}}
-  - sbp: {nu: {from-regularization: {over-examples: 1}}, kernel: linear}
+  - sbp: {nu: {from-regularization: [{over-examples: [1, 2]}, 0.1]}, kernel: linear}
   - smo: {C: 1, tune: {kernel.gamma: [1, 2], folds: 5}}
   - perceptron
 budget: {vectors: 50}
@@ -67,7 +67,7 @@ def checker() -> jsonschema.Draft202012Validator:
 
 @pytest.mark.parametrize("name", config_names())
 def test_every_shipped_config_is_right(name: str) -> None:
-    checker().validate(document.read(bundled("configs") / f"{name}.yaml", ConfigError).data)
+    checker().validate(document.read(config_path(name), ConfigError).data)
 
 
 def test_whatever_form_a_value_may_have_is_right() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from mpu_bench.config.read import read_config, read_shown, read_without_plugins
 from mpu_bench.errors import ConfigError
-from mpu_bench.resources import bundled
+from mpu_bench.resources import config_path
 
 
 @pytest.mark.parametrize("name", ["adult", "mpu-table1", "fw-table2"])
 def test_it_is_what_the_whole_config_says(name: str) -> None:
-    path = bundled("configs") / f"{name}.yaml"
+    path = config_path(name)
     whole = read_without_plugins(path)
     for profile in (None, *whole.profiles):
         shown, read = read_shown(path, profile), read_without_plugins(path, profile=profile)

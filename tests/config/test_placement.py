@@ -53,14 +53,15 @@ def test_seconds_of_another_run_are_of_the_same_machine(refused: Callable[..., s
 def test_the_configs_of_the_project_are_placed_by_what_they_compare() -> None:
     placed: dict[str, set[str]] = {"together": set(), "spread": set()}
     for name in resources.config_names():
-        placed[read_config(resources.bundled("configs") / f"{name}.yaml").placement].add(name)
+        placed[read_config(resources.config_path(name)).placement].add(name)
     assert placed["together"] == {
         *("adult", "web", "quickstart", "mpu-hard-margin", "mpu-soft-margin", "mpu-table1", "mpu-table2"),
         *("bpegasos-figure1", "bpegasos-figure2", "bpegasos-figure3", "bpegasos-table1", "sbp-runtime"),
-        *("fw-c-study", "fw-table2", "fw-table8", "fw-letter-c", "since-2012"),
+        *("fw-c-study", "fw-table2", "fw-table8", "fw-letter-c", "since-2012", "fw-inner-tolerance", "mpu-inner-gap"),
     }
     assert placed["spread"] == {
         *("bpegasos-widths", "forgetron-figure2-census", "forgetron-figure2-mnist", "fw-statistics", "fw-tuning"),
         *("bpegasos-letter-merging", "bpegasos-usps-esl", "forgetron-cks", "fw-holdouts", "fw-holdouts-polynomial"),
         *("bpegasos-checkerboard-width", "sbp-nu-reuters", "sbp-figure2", "sbp-figure3", "sbp-nu", "sbp-table2"),
+        *("fw-w6a-seeds", "fw-tenfold", "sbp-nu-adult"),
     }

@@ -11,8 +11,8 @@ import pytest
 from mpu_bench import resources
 from mpu_bench.config import sentences as module
 from mpu_bench.config.read import read_config
-from mpu_bench.config.rules import Judging, NumberStatement, Sentence, SignificantStatement, Where
-from mpu_bench.config.sentences import of_experiment, sentences
+from mpu_bench.config.rules import Judging, NumberStatement, Observation, Sentence, SignificantStatement, Where
+from mpu_bench.config.sentences import observations, of_experiment, sentences
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
 from mpu_bench.quantities import Record
@@ -24,7 +24,12 @@ from mpu_bench.verdict.points import Evidence, selected
 
 PAPERS = ("bpegasos-2010", "forgetron-2005", "frank-wolfe-2012", "mpu-2010", "sbp-2012")
 PLACES = ("abstract", "section", "appendix", "figure", "table", "equation", "theorem", "lemma", "page")
-STATED = [(paper, each) for paper in PAPERS for each in sentences(paper) if each.statement is not None]
+STATED = [
+    (paper, each)
+    for paper in PAPERS
+    for each in [*sentences(paper), *observations(paper)]
+    if each.statement is not None
+]
 LONGEST = 30  # words of a paper that are quoted at once
 
 SENTENCE = """
@@ -35,6 +40,11 @@ sentences:
     at: page 1
     experiments: [adult]
     statement: {kind: lower, quantity: objective, of: {solver: mpu}, than: {solver: dcd}, each: {dataset: adult}}
+seen:
+  - name: an-observation
+    claim: MPU makes fewer updates than DCD
+    experiments: [web]
+    statement: {kind: lower, quantity: updates, of: {solver: mpu}, than: {solver: dcd}, each: {dataset: web}}
 """
 
 
@@ -47,13 +57,13 @@ def test_every_sentence_is_quoted_briefly_with_its_place(paper: str) -> None:
 
 
 def test_names_are_unique_over_all_papers() -> None:
-    names = Counter(sentence.name for paper in PAPERS for sentence in sentences(paper))
+    names = Counter(each.name for paper in PAPERS for each in [*sentences(paper), *observations(paper)])
     assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_every_file_is_of_a_paper() -> None:
     assert {path.stem for path in resources.bundled("configs/published/sentences").glob("*.yaml")} == set(PAPERS)
-    assert sentences("mpu-2011") == ()
+    assert sentences("mpu-2011") == []
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +84,9 @@ def planned() -> dict[str, list[Record]]:
 
 
 @pytest.mark.parametrize(("paper", "sentence"), STATED, ids=lambda each: getattr(each, "name", each))
-def test_every_point_of_a_statement_will_be_answered_by_a_run(paper: str, sentence: Sentence, planned) -> None:
+def test_every_point_of_a_statement_will_be_answered_by_a_run(
+    paper: str, sentence: Sentence | Observation, planned
+) -> None:
     """A dataset, budget or parameter that no config of the sentence runs could never be measured."""
     statement = sentence.statement
     rows = [row for name in sentence.experiments for row in planned[name]]
@@ -120,6 +132,10 @@ def test_a_number_that_a_sentence_is_about_is_listed_once() -> None:
         ("solver: dcd", "solver: dcc", "dcd"),
         ("kind: lower", "kind: least", "kind"),
         ("experiments: [adult]", "no_statement: none", "statement"),
+        ("experiments: [web]", "experiments: [wbe]", "web"),
+        ("experiments: [web]", "experiments: []", "experiments"),
+        ("quantity: updates", "quantity: update", "updates"),
+        ("name: an-observation", "name: a-sentence", "another sentence"),
     ],
 )
 def test_a_mistake_is_one_message(
@@ -127,12 +143,12 @@ def test_a_mistake_is_one_message(
 ) -> None:
     (tmp_path / "paper.yaml").write_text(SENTENCE.replace(old, new), encoding="utf-8")
     monkeypatch.setattr(module, "_FOLDER", str(tmp_path))
-    sentences.cache_clear()
+    module._read.cache_clear()
     with pytest.raises(ConfigError, match=message):
         sentences("paper")
-    sentences.cache_clear()
+    module._read.cache_clear()
 
 
 @pytest.mark.parametrize("paper", ["", "x" * 5000, "../sentences/mpu-2010", "a\0b"])
 def test_a_paper_that_is_none_has_no_sentences(paper: str) -> None:
-    assert sentences(paper) == ()
+    assert sentences(paper) == []

@@ -16,7 +16,7 @@ from mpu_bench.display.overall import Overall, duration
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.estimates import Estimates, training_seconds
 from mpu_bench.experiment.run import Run, RunSettings
-from mpu_bench.resources import bundled, config_names
+from mpu_bench.resources import config_names
 from mpu_bench.results.folder import open_results
 from records import record
 
@@ -90,7 +90,7 @@ def test_the_time_left_is_right_within_a_factor_of_two_after_a_tenth_of_the_runs
     clock: Clock, name: str, slower: float | None, spread: float
 ) -> None:
     """Replayed as the baseline was run, by machines so much slower, by solver more or less; None: without estimates."""
-    experiment = read_config(bundled("configs") / f"{name}.yaml")
+    experiment = read_config(Path(name))
     runs = plan.plan(experiment)
     with open_results(BASELINE / name) as results:
         made = [pair for pair in zip(runs, results.records(), strict=True) if pair[1].is_finished]

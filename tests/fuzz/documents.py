@@ -101,7 +101,7 @@ def config_examples() -> list[bytes]:
     """Return configs: the shorter ones of the project, and of every one its head with each of its solvers alone."""
     found = []
     for name in resources.config_names():
-        text = (resources.bundled("configs") / f"{name}.yaml").read_bytes()
+        text = resources.config_path(name).read_bytes()
         if len(text) <= _LARGEST_CONFIG_BYTES:
             found.append(text)
         tree = yaml.safe_load(text)

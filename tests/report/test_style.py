@@ -22,7 +22,7 @@ def test_every_solver_of_the_project_has_a_style_of_its_own() -> None:
 
 def test_solvers_of_one_config_differ_in_colour_and_in_dashes_or_marker() -> None:
     for config in resources.config_names():
-        choices = read_without_plugins(resources.bundled("configs") / f"{config}.yaml").solvers
+        choices = read_without_plugins(resources.config_path(config)).solvers
         names = {style.name_of(choice.name, choice.parameters) for choice in choices}
         looks = [style.of(style.number_of(name)) for name in names]
         assert len({look.colour for look in looks}) == len(names), config

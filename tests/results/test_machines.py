@@ -140,3 +140,32 @@ def test_seconds_of_two_versions_are_told_as_such_and_of_which() -> None:
     assert machines.remarks(runs[:2], environments[:2]) == []
     (line,) = machines.remarks(runs, environments)
     assert "3 versions of mpu-bench (1.0, a, b)" in line
+
+
+def alike(seed: int, seconds: float, disturbed: str = "", **more: Any) -> Record:
+    return record({"seed": seed, "threads": 1, "cpu_seconds": seconds, "disturbed": disturbed, "machine": "1"} | more)
+
+
+SLOW = "the processor was 1.6 times slower than at its fastest"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "change", "counts"),
+    [
+        (0.9, {}, True),
+        (1.0, {}, True),
+        (1.1, {}, False),
+        (0.9, {"machine": "2"}, False),
+        (0.9, {"kernel_matrix_seconds": 0.0}, False),
+        (0.9, {"threads": 2}, False),
+        (0.9, {"solver": "dcd"}, False),
+    ],
+)
+def test_a_disturbed_run_counts_that_took_no_longer_than_an_undisturbed_one(
+    seconds: float, change: dict[str, Any], counts: bool
+) -> None:
+    runs = [alike(0, 1.0), alike(1, 3.0), alike(2, seconds, SLOW, **change)]
+    *others, last = machines.with_fastest(runs)
+    assert others == runs[:2]
+    assert last.comparable_seconds == (seconds if counts else None)
+    assert machines.with_fastest([runs[2]])[0].comparable_seconds is None  # nothing says that it was not slow

@@ -108,6 +108,6 @@ def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Te
         verdicts.print_overview(overview.by_table(map(overview.of_check, whole)), terminal, listed, everything)
         if not listed:
             terminal.tell(
-                f"what is not reproduced in an experiment: mpu-bench check {checks[0].folder}; in all of them: --all"
+                f"details of an experiment: mpu-bench check {checks[0].folder}; of all: mpu-bench check --all"
             )
     verdicts.print_changes(checks, terminal)

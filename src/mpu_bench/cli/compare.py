@@ -170,7 +170,7 @@ def _csv(pairs: Sequence[_Pair]) -> str:
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:
-    from mpu_bench.display.terminal import drawn
+    from mpu_bench.display.terminal import Drawn
     from mpu_bench.quantities import QUANTITIES
     from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 
@@ -178,7 +178,7 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
     telling = [[row for row in pair.rows if row.wins or row.losses] for pair in pairs]
     for pair, rows in zip(pairs, telling, strict=True):
         if rows:
-            terminal.print(drawn(_table(pair, rows)))
+            terminal.print(Drawn(_table(pair, rows)))
         if len(rows) < len(pair.rows):
             quantities = dict.fromkeys(QUANTITIES[row.quantity].heading for row in pair.rows if row not in rows)
             what = "the rest is" if rows else "they are"

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table as Drawn
-
 from mpu_bench import published, solvers
 from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
@@ -18,7 +16,7 @@ from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.cache import DataHome
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
-from mpu_bench.display.terminal import Terminal, drawn
+from mpu_bench.display.terminal import Drawn, Terminal
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.kernels import KERNELS
 from mpu_bench.report.tables import Table
@@ -76,7 +74,7 @@ def schema_text(kind: str) -> str:
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Drawn:
     """Return a plain table of texts."""
-    return drawn(Table(headings, list(rows), "l" * len(headings)), framed=False)
+    return Drawn(Table(headings, list(rows), "l" * len(headings)), framed=False)
 
 
 def _solver(name: str) -> Sequence[str]:

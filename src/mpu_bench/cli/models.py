@@ -167,7 +167,7 @@ def _is_trained_on(saved: SavedModel, data: str) -> bool:
 
 
 def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, float] | None) -> None:
-    from mpu_bench.display.terminal import drawn
+    from mpu_bench.display.terminal import Drawn
     from mpu_bench.quantities import DECLARED
     from mpu_bench.report.tables import Table
 
@@ -189,4 +189,4 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
     names = saved.classes.names
     rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
     headings = ["of class", *(f"as {name}" for name in names)]
-    shown.print(drawn(Table(headings, rows, "l" + "r" * len(names)), framed=False))
+    shown.print(Drawn(Table(headings, rows, "l" + "r" * len(names)), framed=False))

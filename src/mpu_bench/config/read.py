@@ -40,6 +40,8 @@ from mpu_bench.yaml_text import MOST_DEPTH, Locations, shown
 
 _Key = tuple[str | int, ...]
 
+#: folders before the name of a config that comes with the project
+_SHIPPED_IN = (Path(), Path("configs"), Path("configs/explain"))
 _MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims", "figures")
@@ -55,12 +57,14 @@ def find_config(path: Path) -> Path:
     ConfigError
         If there is no such file; the message suggests the nearest shipped config.
     """
-    shipped_configs, name = resources.config_names(), path.name.removesuffix(".yaml")
-    if name in shipped_configs and path.parent in (Path(), Path("configs")) and not is_file(path):
-        return resources.bundled("configs") / f"{name}.yaml"
+    shipped = resources.config_path(path.name.removesuffix(".yaml"))
+    if shipped is not None and path.parent in _SHIPPED_IN and not is_file(path):
+        return shipped
     if os.path.lexists(path):
         return path  # whose reader says what it is, if it is no file
-    raise ConfigError(f"{path}: no such config file; {nearest(name, shipped_configs)} (mpu-bench list configs)")
+    raise ConfigError(
+        f"{path}: no such config file; {nearest(path.stem, resources.config_names())} (mpu-bench list configs)"
+    )
 
 
 Say = Callable[[str], object]  #: is told what happens, line by line

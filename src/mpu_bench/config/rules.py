@@ -338,6 +338,18 @@ class Sentence(Strict):
         return self
 
 
+class Observation(Strict):
+    """What results show that no paper says, or under which setting a reported number comes out.
+
+    It is judged as a sentence is, and counts for and against no paper.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    claim: Text
+    experiments: Annotated[list[str], Field(min_length=1)]
+    statement: Statement
+
+
 class Judging(Strict):
     """What a config's results are set against: published tables, claims; and what explains a difference.
 

@@ -108,13 +108,13 @@ class PerDataset(Strict, Generic[_V]):
 class OverExamples(Strict):
     """A number over that of the training examples."""
 
-    factor: Positive = Field(alias="over-examples")
+    factor: Swept[Positive] = Field(alias="over-examples")
 
 
 class FromRegularization(Strict):
     """The nu of the optimum at a regularization."""
 
-    regularization: Positive | OverExamples = Field(alias="from-regularization")
+    regularization: Swept[Positive | OverExamples] = Field(alias="from-regularization")
 
 
 class RepeatsPerDataset(PerDataset[Repeats]):

@@ -1,15 +1,16 @@
-"""The sentences of the papers, from configs/published/sentences, one YAML per paper."""
+"""The sentences of the papers, from configs/published/sentences, one YAML per paper; and what was seen beside them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
 from pydantic import Field
 
 from mpu_bench import document, resources
-from mpu_bench.config.rules import Sentence, check_statement
+from mpu_bench.config.rules import Observation, Sentence, check_statement
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 
@@ -17,13 +18,13 @@ _FOLDER = "configs/published/sentences"
 
 
 class File(Strict):
-    """The sentences of one paper, in its order."""
+    """The sentences of one paper, in its order, and what its experiments showed that it does not say."""
 
     sentences: Annotated[list[Sentence], Field(min_length=1)]
+    seen: Annotated[list[Observation], Field(default_factory=list)]
 
 
-@cache
-def sentences(paper: str) -> tuple[Sentence, ...]:
+def sentences(paper: str) -> list[Sentence]:
     """Return the sentences of a paper, those without a statement among them; none of an unknown paper.
 
     Raises
@@ -31,23 +32,35 @@ def sentences(paper: str) -> tuple[Sentence, ...]:
     ConfigError
         If its file cannot be read, names what does not exist, or has a name twice.
     """
+    return _read(paper).sentences
+
+
+def observations(paper: str) -> list[Observation]:
+    """Return what was seen in a paper's experiments, and those that explain them; raises as `sentences`."""
+    return _read(paper).seen
+
+
+@cache
+def _read(paper: str) -> File:
     path = resources.bundled(_FOLDER) / f"{paper}.yaml"
     if not re.fullmatch("[a-z0-9-]{1,100}", paper) or not path.is_file():
-        return ()
+        return File.model_construct(sentences=[], seen=[])
     file = document.read(path, ConfigError)
     read: File = file.root.validated(File)
     names: set[str] = set()
-    for position, sentence in enumerate(read.sentences):
-        node = file["sentences"][position]
-        if sentence.name in names:
-            raise node["name"].error(f"there is another sentence '{sentence.name}' above")
-        names.add(sentence.name)
-        for index, experiment in enumerate(sentence.experiments):
-            if experiment not in resources.config_names():
-                raise node["experiments"][index].unknown("config", experiment, resources.config_names())
-        if sentence.statement is not None:
-            check_statement(sentence.statement, node["statement"], None)
-    return tuple(read.sentences)
+    parts: list[tuple[str, Sequence[Sentence | Observation]]] = [("sentences", read.sentences), ("seen", read.seen)]
+    for part, entries in parts:
+        for position, entry in enumerate(entries):
+            node = file[part][position]
+            if entry.name in names:
+                raise node["name"].error(f"there is another sentence '{entry.name}' above")
+            names.add(entry.name)
+            for index, experiment in enumerate(entry.experiments):
+                if experiment not in resources.config_names():
+                    raise node["experiments"][index].unknown("config", experiment, resources.config_names())
+            if entry.statement is not None:
+                check_statement(entry.statement, node["statement"], None)
+    return read
 
 
 def of_experiment(paper: str, experiment: str) -> list[Sentence]:

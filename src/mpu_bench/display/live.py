@@ -69,12 +69,12 @@ class Display:
         self._live.stop()
         self._live = None
         if not self._has_lines:
-            self._console.print(self._overall.summary())
+            self._console.tell(self._overall.summary())
 
     def _planned(self, todo: Todo) -> None:
         self._names, self._overall = Names(todo.plan), Overall(todo.runs, todo.seconds)
         if todo.kept:
-            self._console.print(f"{number_of_runs(todo.kept)} kept from before, {number_of_runs(len(todo.runs))} to do")
+            self._console.tell(f"{number_of_runs(todo.kept)} kept from before, {number_of_runs(len(todo.runs))} to do")
         if todo.runs and self._has_table:
             self._start()
 
@@ -115,12 +115,12 @@ class Display:
         if record.is_finished:
             if self._has_lines:
                 more = f" (after {compiled:.1f} s of compiling, once on a machine)" if compiled else ""
-                self._console.print(f"{head}: {_result(record)}{more}")
+                self._console.tell(f"{head}: {_result(record)}{more}")
             return
         why = reason(record.reason) if record.reason != self._last_reason else "as above"
         self._last_reason = record.reason
         values = f"; {_result(record)}" if record.status == RunStatus.PROVISIONAL else ""
-        self._console.print(f"{head}: {record.status.upper()}: {why}{values}", style="bold red")
+        self._console.tell(f"{head}: {record.status.upper()}: {why}{values}", style="bold red")
 
 
 def _how_far(progress: Progress) -> str:

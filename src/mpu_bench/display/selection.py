@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table as Drawn
+from rich.table import Table as Grid
 
-from mpu_bench.display.terminal import Terminal, drawn, styled
+from mpu_bench.display.terminal import Drawn, Terminal, styled
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report.tables import Table
 
@@ -58,12 +58,12 @@ class Display:
                     self._told.add(each.name)
                     self._console.tell(f"{each.name}: {_scored(outcome, each)}, {decimal(each.size or 0)}")
 
-    def _shown(self) -> Drawn:
+    def _shown(self) -> Grid:
         session = self._session
         total, left = session.seconds + session.preparing, max(session.seconds_left, 0.0)
         bar = ProgressBar(total=total, completed=min(session.seconds_spent, total), width=_WIDTH)
         told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
-        shown = Drawn.grid()
+        shown = Grid.grid()
         for each in (table(self._outcome), bar, told):
             shown.add_row(each)
         return shown
@@ -80,7 +80,7 @@ def table(outcome: Outcome) -> Drawn:
         [styled(cell, "bold" if row is outcome.chosen else "") for cell in _cells(outcome, row)] for row in best_first
     ]
     sides = "".join("l" if heading in ("classifier", "settings", "") else "r" for heading in headings)
-    return drawn(Table(headings, rows, sides), framed=False)
+    return Drawn(Table(headings, rows, sides), framed=False)
 
 
 def _measured(outcome: Outcome, score: str, error: str) -> list[str]:

@@ -24,7 +24,7 @@ from mpu_bench.experiment.plan import Plan, marks_of
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record, RunStatus
-from mpu_bench.resources import bundled
+from mpu_bench.resources import bundled, config_path
 from mpu_bench.results.matching import published_beside
 from mpu_bench.scaled import to_json
 
@@ -110,7 +110,9 @@ class Estimates:
         marks = marks_of(experiment, plan) if own else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
-        is_shipped = Path(experiment.source).resolve().parent == bundled("configs").resolve()
+        source = Path(experiment.source)
+        shipped = config_path(source.stem)
+        is_shipped = shipped is not None and source.resolve() == shipped.resolve()
         is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
         self._earlier = [own, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published

@@ -54,7 +54,7 @@ def check_config(experiment: Experiment, store: Store) -> None:
 def _name_of(experiment: Experiment) -> str:
     """Return what a config is called on the command line: its name if it comes with the project, else its file."""
     source = Path(experiment.source)
-    return source.stem if source.parent == resources.bundled("configs") else experiment.source
+    return source.stem if source == resources.config_path(source.stem) else experiment.source
 
 
 def _keys_of(experiment: Experiment, folder: Path) -> list[str]:

@@ -72,7 +72,8 @@ def _number_or_scaled(given: Any) -> Any:
 
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _ONE_KEY = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-_RELATIVE = [_ONE_KEY | {"properties": {word: _POSITIVE}} for word, by in DIVISORS.items() if by != "n"]
+_SWEPT = {"anyOf": [_POSITIVE, {"type": "array", "items": _POSITIVE, "minItems": 1}]}
+_RELATIVE = [_ONE_KEY | {"properties": {word: _SWEPT}} for word, by in DIVISORS.items() if by != "n"]
 
 #: a number, or ``{over-features: g}``, g / d, or ``{over-mean-squared-distance: g}``, g over the mean squared
 #: distance of two training rows

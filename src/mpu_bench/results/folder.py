@@ -26,6 +26,7 @@ from mpu_bench.files import is_file, read_bounded, read_csv
 from mpu_bench.quantities import RECORD_COLUMNS, Record
 from mpu_bench.results import rows
 from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curve_of, mean_curves
+from mpu_bench.results.machines import with_fastest
 from mpu_bench.results.means import Summary
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import ABOUT, FILE, Store
@@ -85,7 +86,7 @@ class ResultsFolder(ABC):
 
     @cached_property
     def _records(self) -> list[Record]:
-        return self._read_records()
+        return with_fastest(self._read_records())
 
     @abstractmethod
     def _read_records(self) -> list[Record]:
@@ -231,11 +232,11 @@ def _as_typed_here(config: str | None) -> str | None:
 
 def _judged_by(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what today's config says on how its results are judged and drawn; nothing where it is not shipped."""
-    if facts.get("config") not in resources.config_names():
+    path = resources.config_path(facts.get("config") or "")
+    if path is None:
         return {}
     options = facts.get("options") or []
     profiles = [profile for option, profile in pairwise(options) if option == "--profile"]
-    path = resources.bundled("configs") / f"{facts['config']}.yaml"
     judging = read_shown(path, profiles[0] if profiles else None).model_dump(
         mode="json", by_alias=True, exclude_unset=True
     )

@@ -2,6 +2,8 @@
 
 Those of two versions of this program may be, which is said beside them: another version may take another time.
 
+Of runs that were disturbed one counts all the same: that took no longer than one like it that was not.
+
 Sides are set against each other, such as the runs of two solvers: where all were made on one machine, or where those of
 each split and seed were. What was made on a machine that is not known counts as made on any.
 """
@@ -15,7 +17,7 @@ from typing import Any
 
 from mpu_bench.quantities import Record, is_seconds
 from mpu_bench.results.curves import curve_identity
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import GROUP, Summary
 
 _OF_MACHINE = ("processor", "instruction_set", "cores", "memory_gb", "system")
 _OF_SPEED = ("processor", "cores", "threads")
@@ -46,6 +48,32 @@ def located(records: Sequence[Record], environments: Iterable[Machine]) -> list[
     known = {each["id"]: (machine_of(each), version_of(each)) for each in environments}
     made = [known.get(record.machine, (None, None)) for record in records]
     return [replace(record, made_on=on, made_by=by) for record, (on, by) in zip(records, made, strict=True)]
+
+
+def with_fastest(records: Sequence[Record]) -> list[Record]:
+    """Return records, the disturbed runs among them that are the fastest of their kind as only delayed.
+
+    What disturbs a run makes its processor seconds more, never fewer. So one that took no more of them than another of
+    the same settings, on the same machine, that was not disturbed, counts: without it the mean was of the slow ones.
+    Seconds beside a kernel matrix that another run computed stay out: they are fewer.
+    """
+    fewest: dict[tuple[Any, ...], float] = {}
+    for record in records:
+        if record.threads == 1 and record.comparable_seconds is not None:
+            key = _kind(record)
+            fewest[key] = min(record.comparable_seconds, fewest.get(key, record.comparable_seconds))
+    return [replace(each, only_delayed=1) if each.disturbed and _is_fastest(each, fewest) else each for each in records]
+
+
+def _kind(record: Record) -> tuple[Any, ...]:
+    return (*map(record.value, GROUP), record.trial, record.machine)
+
+
+def _is_fastest(record: Record, fewest: Mapping[tuple[Any, ...], float]) -> bool:
+    """Return whether a run has processor seconds, all its own, that are not more than the fewest of its kind."""
+    if record.threads != 1 or record.cpu_seconds is None or record.kernel_matrix_seconds is not None:
+        return False
+    return record.cpu_seconds <= fewest.get(_kind(record), -1.0)
 
 
 def with_runs(rows: Iterable[Summary], runs: Iterable[Record]) -> list[Summary]:

@@ -12,6 +12,7 @@ from mpu_bench.config.rules import (
     Claim,
     Explained,
     NumberStatement,
+    Observation,
     Printed,
     Sentence,
     SignificantStatement,
@@ -39,7 +40,9 @@ def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
     return [_claim_cell("", each.claim, each.statement, sampled) for each in claims]
 
 
-def of_sentences(sentences: Sequence[Sentence], evidence: Evidence, explained: Sequence[Explained]) -> list[Cell]:
+def of_sentences(
+    sentences: Sequence[Sentence | Observation], evidence: Evidence, explained: Sequence[Explained] = ()
+) -> list[Cell]:
     """Return a cell for each sentence that has a statement, held against the runs of the experiments it names."""
     cells = [
         _claim_cell(each.name, each.claim, each.statement, evidence.within(each.experiments))

@@ -89,7 +89,7 @@ def compare(
         for cell in _cells(table, number, row, column, rows)
     ]
     cells += of_claims(judging.claims, evidence)
-    cells += of_sentences(sentences, evidence, [])
+    cells += of_sentences(sentences, evidence)
     return [with_explanation(as_fitted(cell, judging.fitted), judging.explained) for cell in cells]
 
 

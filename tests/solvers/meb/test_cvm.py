@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
+from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
-from mpu_bench.kernels import Linear, Polynomial
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import meb, toys
 from oracles.meb import products_of, trained
 
@@ -26,3 +27,18 @@ def test_cvm_takes_rows_of_one_length():
     assert status == Status.DONE
     square = meb.least_square(products_of(problem, Linear(), 2.0))[1]
     assert state.ball.delta2[0] - state.ball.r2[0] == pytest.approx(square, rel=1e-4)
+
+
+@pytest.mark.parametrize("inner_tolerance", [0.1, 0.001])
+def test_a_tighter_inner_tolerance_gives_the_same_ball_with_more_moves(inner_tolerance):
+    problem = toys.problem(*toys.real(n=80), "dense")
+    ended = [
+        trained(solvers.load("cvm")(C=2.0, confirm="all", inner_tolerance=each), problem)
+        for each in (None, inner_tolerance)
+    ]
+    assert [status for _, status in ended] == [Status.DONE, Status.DONE]
+    loose, tight = (state for state, _ in ended)
+    square = meb.least_square(products_of(problem, Gaussian(0.25), 2.0))[1]
+    for state in (loose, tight):
+        assert state.ball.delta2[0] - state.ball.r2[0] == pytest.approx(square, rel=1e-4)
+    assert tight.counters[UPDATES] > loose.counters[UPDATES]
