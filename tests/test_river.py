@@ -83,9 +83,9 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
 @pytest.mark.parametrize(
     ("parameters", "x", "y", "words"),
     [
-        ({}, {"a": 1}, "c", "the label 'c' is none of classes: .False, True.; name all that will come"),
+        ({}, {"a": 1}, "c", "the label 'c' is not in classes: .False, True.; give all labels"),
         ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be finite"),
-        ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a word"),
+        ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a string"),
         ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
         ({"kernel": "rfb"}, {"a": 1}, True, "kernel is 'rfb'; it must be one of"),
     ],

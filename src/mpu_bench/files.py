@@ -53,7 +53,7 @@ def _is_there(asked: Callable[[], bool]) -> bool:
 
 
 class NotRegularError(OSError):
-    """What stands at a path is no regular file; ``strerror`` says what it is."""
+    """What stands at a path is not a regular file; ``strerror`` says what it is."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -71,7 +71,7 @@ def open_regular(path: Path) -> BinaryIO:
     Raises
     ------
     OSError
-        If it cannot be opened, is no regular file, or no file can have this name; ``strerror`` says why.
+        If it cannot be opened, is not a regular file, or no file can have this name; ``strerror`` says why.
     """
     try:
         _check_regular(os.stat(path).st_mode, path)  # noqa: PTH116 - of a name that no file can have, too
@@ -118,7 +118,7 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
         cannot = "" if isinstance(problem, NotRegularError) else "cannot be read: "
         raise error(f"{path}: {cannot}{words}") from None
     if len(content) > most_bytes:
-        raise error(f"{path}: is larger than {most_bytes:,} bytes, the most that such a file may have")
+        raise error(f"{path}: is larger than {most_bytes:,} bytes, the limit")
     return content
 
 
@@ -231,7 +231,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         For writing.
     """
     if path.exists() and not path.is_file():  # such as /dev/null, which a file would take the place of
-        raise OSError(errno.EEXIST, f"{path.name} is no regular file", str(path))
+        raise OSError(errno.EEXIST, f"{path.name} is not a regular file", str(path))
     temporary, stream = _temporary(path)
     try:
         with stream:

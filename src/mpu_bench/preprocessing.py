@@ -74,7 +74,7 @@ class NumberColumn(Strict):
         if missing.any():
             if self.fill is None:
                 row = first_row + int(np.flatnonzero(missing)[0])
-                raise DataError(f"row {row}, column '{self.name}': there is no number")
+                raise DataError(f"row {row}, column '{self.name}': no number")
             numbers = np.where(missing, self.fill, numbers)
         with np.errstate(over="ignore"):
             scaled = (numbers - self.shift) / self.width
@@ -452,7 +452,7 @@ def _single(values: NDArray[Any]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         single: NDArray[np.float32] = values.astype(np.float32)
     if not np.isfinite(single).all():
-        raise DataError("a row holds a value that is no number or too large for float32")
+        raise DataError("a row holds a value that is not a number, or too large for float32")
     return single
 
 

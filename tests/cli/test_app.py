@@ -228,4 +228,4 @@ def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path) -> No
     command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, "list", "configs"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "mpu-bench: the folder you are in was deleted; change to another and try again\n"
+    assert done.stderr == "mpu-bench: the current folder was deleted; change to another and try again\n"

@@ -89,7 +89,7 @@ def test_plugins_files_and_models_travel(own: Path, machines: Machines, mpu_benc
     assert any((home / "prepared").is_dir() for home in homes)
     assert not any((home / "files").exists() for home in homes)
     again = mpu_bench(*options, "--cluster", str(machines.file), MPU_BENCH_DATA="empty")
-    assert "4 runs kept from before, 0 runs to do" in again.stderr
+    assert "4 runs finished before, 0 runs to do" in again.stderr
 
 
 def test_machines_without_a_way_out_say_so_or_are_sent_the_data(
@@ -142,7 +142,7 @@ def test_a_program_uses_a_cluster(place: Path, machines: Machines) -> None:
             ["--cluster", "local:2", "--jobs", "2"],
             "--jobs 2: is for this machine; with --cluster give --jobs-per-worker",
         ),
-        (["--cluster", "local:2", "--pdb"], "--pdb makes runs in this process; leave out --cluster"),
+        (["--cluster", "local:2", "--pdb"], "--pdb runs in this process; remove --cluster"),
     ],
 )
 def test_a_mistake_is_one_message(place: Path, mpu_bench: Called, options: list[str], words: str) -> None:

@@ -40,7 +40,7 @@ def test_a_run_from_nothing_to_the_table_and_again(place: Path, mpu_bench: Calle
     }  # fmt: skip
     again = mpu_bench("run", "tried.yaml")
     assert again.returncode == 0
-    assert "6 runs kept from before, 0 runs to do" in again.stderr
+    assert "6 runs finished before, 0 runs to do" in again.stderr
     assert rows() == before
     assert again.stdout == first.stdout
     shown = mpu_bench("show", "results/tried")
@@ -52,7 +52,7 @@ def test_only_what_is_missing_is_run_whatever_the_order(mpu_bench: Called, rows:
     assert [row["status"] == "not run" for row in rows()] == [True] * 3 + [False] * 3
     kept = {row["run_id"]: row["train_seconds"] for row in rows() if row["solver"] == "mpu"}
     second = mpu_bench("run", "tried.yaml", "--repeats", "4")
-    assert "3 runs kept from before, 5 runs to do" in second.stderr
+    assert "3 runs finished before, 5 runs to do" in second.stderr
     assert kept.items() <= {row["run_id"]: row["train_seconds"] for row in rows()}.items()
 
 
@@ -81,7 +81,7 @@ def test_a_busy_machine_is_warned_of_at_the_start(mpu_bench: Called) -> None:
 def test_a_dry_run_does_nothing(place: Path, mpu_bench: Called) -> None:
     dry = mpu_bench("run", "tried.yaml", "--dry-run")
     assert dry.returncode == 0
-    assert "6 runs, 0 of them with a result" in dry.stdout
+    assert "6 runs, 0 finished" in dry.stdout
     assert "to do: 6 runs, training time unknown" in dry.stdout
     assert not (place / "results").exists()
 
@@ -101,7 +101,7 @@ def test_a_dry_run_tells_which_solver_is_not_installed(place: Path, monkeypatch:
     dry = CliRunner().invoke(app, ["run", "tried.yaml", "--dry-run", "--set", "solvers=[snapml-svm, dcd]"])
     assert dry.exit_code == 0, dry.output
     assert dry.output.count(f"unavailable: {reason}") == 3
-    assert "6 runs, 0 of them with a result, 3 unavailable" in dry.output
+    assert "6 runs, 0 finished, 3 unavailable" in dry.output
     assert "to do: 3 runs" in dry.output
 
 
@@ -113,8 +113,8 @@ def test_a_dry_run_tells_how_long_the_rest_takes(mpu_bench: Called) -> None:
     assert last.split() == ["checkerboard", "mpu", "seed=2", "to", "do"]
     assert "to do: 5 runs, about 0.0" in told
     assert "of training; unknown for 3 of 5 runs" in told
-    assert "beside training, to load, evaluate and store: about " in told
-    assert "memory of a run: up to " in told
+    assert "overhead (loading, evaluation, storage): about " in told
+    assert "memory per run: up to " in told
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal")
@@ -179,7 +179,7 @@ def test_a_failed_run_is_a_row_and_exit_code_1(place: Path, mpu_bench: Called, r
     assert "CRASHED" in failed.stderr
     assert [row["status"] for row in rows()] == ["crashed", "done"]
     again = mpu_bench("run", "tried.yaml")
-    assert "1 run kept from before, 1 run to do" in again.stderr
+    assert "1 run finished before, 1 run to do" in again.stderr
 
 
 class Held:
@@ -244,7 +244,7 @@ def test_a_run_that_is_ended_is_taken_up_again(
         assert [row["status"] for row in rows("held")].count("not run") == 8 - from_seed
     again = mpu_bench("run", "held.yaml")
     assert again.returncode == 0, again.stderr
-    assert ("2 runs kept from before, 6 runs to do" in again.stderr) == (from_seed == 2)
+    assert ("2 runs finished before, 6 runs to do" in again.stderr) == (from_seed == 2)
     ids = [row["run_id"] for row in rows("held")]
     assert len(ids) == len(set(ids)) == 8
     assert finished <= set(ids)
@@ -388,5 +388,5 @@ def test_the_debugger_is_opened_where_a_run_raises(place: Path, imports) -> None
 def test_the_debugger_sees_one_run_at_a_time(called, imports) -> None:
     code, told = called("run", "tried.yaml", "--pdb", "--jobs", "2")
     assert code == 2
-    assert "--pdb makes one run at a time, in this process; leave out --jobs 2" in told
+    assert "--pdb runs one run at a time, in this process; leave out --jobs 2" in told
     assert imports() == []

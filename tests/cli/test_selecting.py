@@ -152,7 +152,7 @@ def mpu_bench_command(mpu_bench: Called) -> Called:
         (["--budget", "100;500"], "--budget 100;500: must be numbers of support vectors from 2 on, such as 100,500"),
         (["--memory", "small"], "--memory small: must be a size above 0, such as 200MB"),
         (["--label", "ages"], "mine.csv: has no column 'ages'; did you mean 'age'?"),
-        ([], "there is no number (8 missing in this column); --missing median puts the median"),
+        ([], "no number (8 missing in this column); --missing median puts the median"),
     ],
 )
 def test_a_mistake_is_one_message(

@@ -116,7 +116,7 @@ def test_mistakes_are_one_message() -> None:
     model = made("ForgetronClassifier")
     with pytest.raises(ValueError, match="classes must be given at the first call"):
         model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="y has the label 2, which is none of classes"):
+    with pytest.raises(ValueError, match="y has the label 2, which is not in classes"):
         model.partial_fit(X, y, classes=[0, 1])
     model = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="classes is not as at the first call"):

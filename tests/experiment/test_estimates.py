@@ -35,6 +35,7 @@ ROW: dict[str, Any] = {
 def typical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a made-up file of seconds in place of the project's."""
     monkeypatch.setattr(estimates, "bundled", lambda _: tmp_path)
+    monkeypatch.setattr(estimates, "config_path", lambda name: tmp_path / f"{name}.yaml")
     estimates._typical.cache_clear()
     yield tmp_path / estimates.FILE
     estimates._typical.cache_clear()

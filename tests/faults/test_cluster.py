@@ -52,7 +52,7 @@ def test_a_worker_that_is_killed_loses_nothing(machines: Machines, client: Clien
     machines.kill(machines.workers[0])
     _, said = process.communicate(timeout=SECONDS_TO_WAIT)
     assert process.returncode == 0, said
-    assert "is lost; another makes its run" in said
+    assert "is lost; another worker takes over its run" in said
     assert client.rows() == alone
     assert SEEDS < client.begun() <= SEEDS + 1
 
@@ -66,7 +66,7 @@ def test_a_scheduler_that_is_killed_loses_nothing_that_was_finished(
     machines.kill(machines.scheduler)
     _, said = process.communicate(timeout=SECONDS_TO_WAIT)
     assert process.returncode == 2, said
-    assert "the scheduler is gone; what is finished is kept" in said
+    assert "the scheduler is gone; finished runs are saved" in said
     assert "Traceback" not in said
     kept = [row for row in client.rows() if row["status"] == "done"]
     assert 2 <= len(kept) < SEEDS

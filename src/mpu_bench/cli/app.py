@@ -33,7 +33,7 @@ from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
 _UNREAD = 141  # exit code where nobody reads the output to its end, as of a process that SIGPIPE has ended
-_NOWHERE = "the folder you are in was deleted; change to another and try again"
+_NOWHERE = "the current folder was deleted; change to another and try again"
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 _LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
@@ -86,7 +86,7 @@ def call() -> int:
     except UserError as fault:
         _tell(str(fault))
     except MemoryError:
-        _tell("out of memory; free some, or raise the limit (ulimit -v, a container's or a batch system's)")
+        _tell("out of memory; free some, or raise the limit (of ulimit -v, the container or the batch system)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
         _discard_output()
         return _UNREAD
@@ -122,7 +122,7 @@ def _check_address_space() -> None:
     if limit < _LEAST_ADDRESS_SPACE:
         raise UserError(
             f"the limit on address space (ulimit -v) is {limit / 1e6:.0f} MB; "
-            f"at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB are needed"
+            f"mpu-bench needs at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB"
         )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread reserves some 30 MB of it
 

@@ -66,9 +66,9 @@ def check(
     from mpu_bench.verdict.baseline import check as check_folder
 
     if against is not None:
-        raise ConfigError(f"--against is --baseline now: mpu-bench check --baseline {against}")
+        raise ConfigError(f"--against is called --baseline now: mpu-bench check --baseline {against}")
     if baseline is not None and not is_folder(baseline):
-        raise StoreError(f"--baseline {baseline}: there is no such folder")
+        raise StoreError(f"--baseline {baseline}: no such folder")
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
     checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
     if form is CheckFormat.TABLE:

@@ -37,6 +37,6 @@ def check_solver(
         terminal.tell(f"  {word}  {finding.promise}" + (f": {finding.said}" if finding.said else ""), style or None)
         for line in finding.traceback.splitlines():
             terminal.tell(f"         {line}")
-    terminal.tell(f"{failed} of {count} checks fail" if failed else f"all {count} checks hold")
+    terminal.tell(f"{failed} of {count} tests fail" if failed else f"all {count} tests pass")
     if failed:
         raise typer.Exit(FAILED)

@@ -94,7 +94,7 @@ def compare(
         pairs, unknown = _same_solvers(left, right, asked)
     else:
         names = ", ".join(sorted(_solvers(left)))
-        raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y, of {names}")
+        raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y (it has {names})")
     differences = regression.differences(left, right) if second and solvers is None else []
     if form is Form.JSON:
         write(_json(pairs, differences, unknown) + "\n")
@@ -146,7 +146,7 @@ def _same_solvers(left: Results, right: Results, asked: Sequence[str]) -> tuple[
     names, others = _solvers(left), _solvers(right)
     both = [name for name in names if name in others]
     if not both:
-        raise StoreError(f"{left.folder} and {right.folder} have no solver in common; name one of each: --solvers X Y")
+        raise StoreError(f"{left.folder} and {right.folder} share no solver; name one of each with --solvers X Y")
     unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
     unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
     return [_pair((left, right), (name, name), asked) for name in both], unknown
@@ -186,19 +186,19 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
         for what in pair.not_compared:
             line(f"{pair.first} and {pair.second}: not compared: {what}")
         if pair.unlike:
-            line(f"{pair.first} and {pair.second} have not the same {'; '.join(pair.unlike)}")
+            line(f"{pair.first} and {pair.second} differ in {'; '.join(pair.unlike)}")
         for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):
             if runs:
                 line(f"only {name} has {', '.join(runs)}")
     for text in unknown:
         line(text)
     if any(not row.dataset and row.pairs < LEAST_PAIRS for rows in telling for row in rows):
-        line(f"too few: below {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}, whatever the differences are")
+        line(f"too few: with fewer than {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}")
     every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
     if without:
         line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")
     if apart := sum(pair.on_other_machines for pair in pairs):
-        line(f"{apart} pairs of runs were made on different machines: their seconds are not compared")
+        line(f"{apart} pairs of runs come from different machines: their seconds are not compared")
 
 
 def _table(pair: _Pair, rows: Sequence[Comparison]) -> Table:

@@ -93,16 +93,18 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
             found = fetch.verify(file, home)
-            words = "correct" if file.path is None else f"your own file, {_state(card, home)}"
+            words = "correct" if file.path is None else f"your file, {_state(card, home)}"
             write(f"{card.name}: {found.path}: {words} (sha256 {found.sha256})\n")
         if not card.remote_files:
-            write(f"{card.name}: has no files: it is made on this machine\n")
+            write(f"{card.name}: has no files: it is generated on this machine\n")
 
 
 def _state(card: Card, home: DataHome) -> str:
     from mpu_bench.data.prepare.load import describe
 
-    return "as it was prepared" if describe(card, home).state == "prepared" else "not prepared yet as it is now"
+    return (
+        "unchanged since prepared" if describe(card, home).state == "prepared" else "not prepared in its current state"
+    )
 
 
 @app.command("info")

@@ -75,7 +75,7 @@ def export_c(
     if out is not None:
         check_free(out, force)
     if bits is not None and not fixed_point:
-        raise UserError("--bits is the width of the integers of --fixed-point: give both, or neither")
+        raise UserError("--bits needs --fixed-point: it is the width of its integers")
     saved = load(model)
     portable_model = portable(saved)
     rows = _rows_at_hand(saved, portable_model, check, data_folder)
@@ -101,7 +101,7 @@ def export_c(
     else:
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
     if with_test:
-        say(f"written beside it: {', '.join(path.name for path in [*texts][1:])}")
+        say(f"also written: {', '.join(path.name for path in [*texts][1:])}")
     _tell_sizes(source)
 
 
@@ -135,10 +135,10 @@ def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) 
     from mpu_bench.models.export.portable import too_coarse
 
     if share is not None and share < _LEAST_AGREEMENT:
-        say(f"nothing is written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels are the same")
+        say(f"nothing written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
     if (share is None or rows is None or rows.numbers is None) and (why := too_coarse(model)):
-        raise DataError(f"nothing is written: {why}; or show that labels agree on raw rows: --check DATA")
+        raise DataError(f"nothing written: {why}; or show that labels agree on raw rows: --check DATA")
 
 
 def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> float | None:
@@ -149,11 +149,11 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
     from mpu_bench.models.export.onnx_graph import runtime_answers
 
     if rows is None or rows.numbers is None:
-        say("nothing was compared: there are no raw rows; name a file with --check DATA")
+        say("labels not compared: no raw rows; name a file with --check DATA")
         return None
     found = runtime_answers(content, rows.numbers)
     if found is None:
-        say(f"nothing was compared: onnxruntime is not installed; {extra('onnx')}")
+        say(f"labels not compared: onnxruntime is not installed; {extra('onnx')}")
         return None
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
     names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
@@ -169,7 +169,7 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
 
 def _counted(rows: RowsAtHand, which: str) -> str:
     counted = f"{len(rows.scores):,} {which}"
-    return counted if rows.whole else f"the first {counted} (no more are taken)"
+    return counted if rows.whole else f"the first {counted} (the limit)"
 
 
 def _rows_at_hand(
@@ -215,7 +215,7 @@ def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | Non
     if bits is None:
         return c_float.float_source(model, name), None
     if rows is None:
-        raise ConfigError("--fixed-point needs rows, to know the ranges of the columns: name a file with --check DATA")
+        raise ConfigError("--fixed-point needs rows to find the range of each column: name a file with --check DATA")
     how = c_fixed.fixed_point(model, rows.features, bits)
     return c_fixed.fixed_source(model, how, rows.features, name), how
 
@@ -227,10 +227,10 @@ def _compared(
     from mpu_bench.models.export import agreement, compiler
 
     if rows is None:
-        say("nothing was compared: there are no rows; name a file with --check DATA")
+        say("labels not compared: no rows; name a file with --check DATA")
         return None
     if compiler.find_compiler() is None:
-        say("nothing was compared: there is no C compiler (cc, gcc or clang) on the PATH")
+        say("labels not compared: no C compiler (cc, gcc or clang) on the PATH")
         return None
     found = agreement.compared(model, source, rows, how)
     which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
@@ -265,20 +265,20 @@ def _as_given(
 def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
     """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
     say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
-    say(f"{device.name}: {found.instructions:,} instructions a prediction, {found.duration(device)}")
+    say(f"{device.name}: {found.instructions:,} instructions per prediction, {found.duration(device)}")
     if found.estimated:
         say(f"{device.name}: all of this is an estimate from a table of measured models ({found.estimated})")
         return
     say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
     if rows is not None and rows.numbers is not None:
-        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree there")
+        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree on the device")
         if found.differ > (1 - _LEAST_AGREEMENT) * found.rows:
-            say(f"nothing is written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels are the same")
+            say(f"nothing written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels agree")
             raise typer.Exit(FAILED)
 
 
 def _tell_sizes(source: Source) -> None:
-    say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} of arrays on the stack")
+    say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} bytes of stack arrays")
     words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
     told = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
-    say(f"a prediction: {', '.join(told)}; what a device takes: --device cortex-m0")
+    say(f"per prediction: {', '.join(told)}; for flash, RAM and time on a device: --device cortex-m0")

@@ -47,7 +47,7 @@ def table(kind: str, chosen: Sequence[str] = ()) -> Drawn:
     known = names(kind)
     for name in chosen:
         if name not in known:
-            raise ConfigError(f"there is nothing called '{name}' among the {kind}: {nearest(name, known)}")
+            raise ConfigError(f"no '{name}' in the {kind}: {nearest(name, known)}")
     headings, describe_one = {
         "solvers": (("solver", "paper", "kernels", "classes", "parameters"), _solver),
         "datasets": (("dataset", "train", "test", "features", "classes", "papers", "description"), _dataset),
@@ -110,8 +110,8 @@ def print_solver(name: str, console: Terminal) -> None:
         ("classes", f"{solver.classes}{more}"),
         ("weights", "class_weight: balanced, or a number for each class" if solver.weighted else ""),
         ("streams", "yes" if solver.online else "no"),
-        ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
-        ("heeds stop:", "" if solver.sliceable else "no: it trains in one piece"),
+        ("stops by itself", "yes" if solver.ends or not solver.sliceable else "no: the config needs stop:"),
+        ("obeys stop:", "" if solver.sliceable else "no: it trains in one piece"),
         ("counts", meanings.counted(solver)),
         ("missing", solvers.not_installed(name)),
     )
@@ -186,7 +186,7 @@ def dataset_facts(card: Card, home: DataHome) -> Drawn:
 
 
 def _sources(file: RemoteFile) -> list[str]:
-    own = "" if file.path is None else f"{file.path} (your own file, read where it is)"
+    own = "" if file.path is None else f"{file.path} (your file, read where it is)"
     return [words for words in (*map(shown, file.urls), file.by_hand, own) if words]
 
 

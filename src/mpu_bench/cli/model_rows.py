@@ -135,7 +135,7 @@ def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
 def _of_vectors(saved: SavedModel, file: OwnFile) -> Iterator[tuple[Any, list[str] | None]]:
     prepared = saved.preprocessing
     if isinstance(prepared, Table):
-        raise _InFileError("is svmlight text; the model takes a table with named columns")
+        raise _InFileError("is svmlight; the model needs a table with named columns")
     first_index = prepared.first_index if isinstance(prepared, Vectors) else 1
     for vectors in file.vectors(_columns(saved), first_index):
         yield vectors.rows, [plain_number(number) for number in vectors.labels.tolist()]
@@ -208,5 +208,5 @@ def _complete(texts: Any, name: str, first_row: int) -> NDArray[np.float64]:
     numbers = numbers_of(texts, name, first_row)
     if np.isnan(numbers).any():
         row = first_row + int(np.flatnonzero(np.isnan(numbers))[0])
-        raise DataError(f"row {row}, column '{name}': there is no number")
+        raise DataError(f"row {row}, column '{name}': no number")
     return numbers

@@ -78,7 +78,7 @@ def check_free(path: Path, force: bool) -> None:
     from mpu_bench.errors import ConfigError
 
     if path.exists() and not force:
-        raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
+        raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
 
 
 def _predictions(saved: SavedModel, data: str, label: str | None, scores: bool, read: dict[str, Any]) -> Iterator[str]:
@@ -144,7 +144,7 @@ def evaluate(
     labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
     _print_evaluation(saved, confusion, _ranked(labels, scores) if len(labels) == confusion.rows else None)
     if _is_trained_on(saved, data):
-        say(f"{data}: holds the rows that this model was trained on, so that it is worse on new ones than shown here")
+        say(f"{data}: contains the rows that this model was trained on: expect larger errors on new rows")
 
 
 def _ranked(labels: Any, scores: Any) -> dict[str, float]:
@@ -182,7 +182,7 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
         if (value := values[name]) is not None:
             shown.tell(f"{words}: {100 * value:.2f}")
     if ranked is None:
-        shown.tell(f"F1, AUC and average precision are not computed: there are more than {_MOST_SCORES:,} scores")
+        shown.tell(f"F1, AUC and average precision are not computed for more than {_MOST_SCORES:,} scores")
     for words, score in (ranked or {}).items():
         if not math.isnan(score):
             shown.tell(f"{words}, %: {100 * score:.2f}")

@@ -37,4 +37,4 @@ def solver(
 
     path, config = scaffold.write(name, file)
     say(f"written: {path}, {config}")
-    say(f"check it: mpu-bench check-solver {path}; run it: mpu-bench run {config}")
+    say(f"test it: mpu-bench check-solver {path}; run it: mpu-bench run {config}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mpu_bench.experiment.options import Options
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-HELD = "interrupted: finished runs are kept; run the same command again for the rest"
+HELD = "interrupted: finished runs are saved; run the same command again for the rest"
 
 
 def console(*, stderr: bool = False) -> Terminal:

@@ -60,7 +60,7 @@ def reproduce(
     verdicts.print_overview(tables, console())
     for failure in failures:
         say(f"failed: {failure}")
-    say(f"written: {options.tables / overview.OVERVIEW[0]} and the tables beside it")
+    say(f"written: {options.tables / overview.OVERVIEW[0]} and the tables next to it")
     if folders:
         say(f"written: {options.folder / 'page' / 'index.html'}")
     raise typer.Exit(code or (FAILED if failures else 0))

@@ -113,6 +113,6 @@ def clean(
     if not yes and not confirmed(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
     if left := cleaning.clean(results):
-        say(f"deleted the results in {results}; left there, no part of them: {', '.join(left)}")
+        say(f"deleted the results in {results}; other files stay: {', '.join(left)}")
     else:
         say(f"deleted {results}")

@@ -62,15 +62,12 @@ def _debugging(options: RunOptions) -> Pool:
     from mpu_bench.guard.process import thread_variables
 
     if options.machines is not None:
-        raise ConfigError("--pdb makes runs in this process; leave out --cluster")
+        raise ConfigError("--pdb runs in this process; remove --cluster")
     threads = options.threads or 1
     os.environ.update(thread_variables(threads))
     if options.jobs > 1:
-        raise ConfigError(f"--pdb makes one run at a time, in this process; leave out --jobs {options.jobs}")
-    say(
-        "--pdb: runs are made in this process, one at a time and without limits; with this option alone, plugins are "
-        "imported in it"
-    )
+        raise ConfigError(f"--pdb runs one run at a time, in this process; remove --jobs {options.jobs}")
+    say("--pdb: runs are executed in this process, one at a time, without limits; plugins are imported in it, too")
     from mpu_bench.experiment.pool.inprocess import InProcessPool
 
     return InProcessPool(threads, _debug)
@@ -118,4 +115,4 @@ def _report(runs: ChosenRuns) -> None:
     with open_results(runs.folder) as results:
         csv_files.write(results)
         table.print_results(results, console(), runs.indices)
-    say(f"results are in {runs.folder}: runs.csv, table.csv, curves.csv and others")
+    say(f"results written to {runs.folder}: runs.csv, table.csv, curves.csv and others")

@@ -190,8 +190,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
             of_files.append("--missing")
         if of_files:
             raise ConfigError(
-                f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card of its own "
-                "and no file here"
+                f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card, not a file"
             )
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}
     name, said = name_of(Path(file)), wishes_of(wishes, "try")

@@ -93,7 +93,7 @@ def measures(solver: Solver, state: Any) -> Measures:
     for name, value in found.by_name().items():
         numbers[name] = _number(value)
         if numbers[name] is None and value is not None:
-            raise SolverError(f"{solver.name}: measures() gives {name} {shown(value)}, which is no number")
+            raise SolverError(f"{solver.name}: measures() gives {name} {shown(value)}, which is not a number")
         if name not in CHECKPOINT_COLUMNS:
             raise SolverError(
                 f"{solver.name}: measures() gives {shown(name)}, which is no quantity of a curve that "

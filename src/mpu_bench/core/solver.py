@@ -217,11 +217,11 @@ class Solver(ABC):
         if problem.n == 0:
             raise DataError(f"{problem.name}: there are no training examples")
         if problem.weights is not None and not self.weighted:
-            raise DataError(f"{problem.name}: {self.name} has no place for weights of examples")
+            raise DataError(f"{problem.name}: {self.name} does not support weights of examples")
         if isinstance(problem, StreamedProblem) and not self.online:
             raise DataError(
                 f"{problem.name} is a stream of {problem.n:,} examples; {self.name} needs them all in memory: "
-                "leave out stream: true, or name an online solver"
+                "remove stream: true, or choose an online solver"
             )
         if (only := problem.only_class()) is not None:
             raise DataError(

@@ -21,8 +21,8 @@ _PHASES = {
     "starting": "starting",
     "importing": "importing a plugin",
     "loading": "loading data",
-    "compiling": "loading compiled code (the first time on a machine: compiling)",
-    "kernel matrix": "computing the kernel matrix that runs share",
+    "compiling": "loading compiled code (compiling, the first time on a machine)",
+    "kernel matrix": "computing the shared kernel matrix",
     "training": "training",
 }
 _SCREENS_A_SECOND = 2  # every one costs this process milliseconds, beside runs whose seconds are measured
@@ -74,7 +74,7 @@ class Display:
     def _planned(self, todo: Todo) -> None:
         self._names, self._overall = Names(todo.plan), Overall(todo.runs, todo.seconds)
         if todo.kept:
-            self._console.tell(f"{number_of_runs(todo.kept)} kept from before, {number_of_runs(len(todo.runs))} to do")
+            self._console.tell(f"{number_of_runs(todo.kept)} finished before, {number_of_runs(len(todo.runs))} to do")
         if todo.runs and self._has_table:
             self._start()
 
@@ -114,7 +114,7 @@ class Display:
         compiled = self._compiled.pop(name, 0.0)
         if record.is_finished:
             if self._has_lines:
-                more = f" (after {compiled:.1f} s of compiling, once on a machine)" if compiled else ""
+                more = f" (after {compiled:.1f} s of compilation, once per machine)" if compiled else ""
                 self._console.tell(f"{head}: {_result(record)}{more}")
             return
         why = reason(record.reason) if record.reason != self._last_reason else "as above"
@@ -139,7 +139,7 @@ def _result(record: Record) -> str:
     if record.gap is not None:
         words.append(f"gap {record.gap:.1e}")
     if record.test_error is not None:
-        rows = "held-out" if record.trial and not record.tuned_on_test else "test"
+        rows = "validation" if record.trial and not record.tuned_on_test else "test"
         words.append(f"{rows} error {100 * record.test_error:.2f} %")
     if record.reason and record.is_finished:
         words.append(reason(record.reason))

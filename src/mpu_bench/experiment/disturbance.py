@@ -115,7 +115,7 @@ def why(run: Record, fastest_probe: float) -> str:
         lost = f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"
         reasons += [lost] if stolen > _TOLD_SHARE * wall else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
-        reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
+        reasons.append(f"was stopped for {idle / wall:.0%} of its wall seconds")
     if (slowdown := _slowdown(run, fastest_probe)) > SLOW_PROBE:
         reasons.append(f"the processor was {slowdown:.1f} times slower than at its fastest")
     return "; ".join(reasons)

@@ -127,12 +127,12 @@ class Options:
         if self.cluster is not None:
             if self.jobs > 1:
                 raise ConfigError(
-                    f"--jobs {self.jobs}: is for this machine; with --cluster give --jobs-per-worker {self.jobs}"
+                    f"--jobs {self.jobs}: applies to this machine; with --cluster use --jobs-per-worker {self.jobs}"
                 )
             return Cluster(self.cluster, self.jobs_per_worker, self.send_data)
         if self.jobs_per_worker > 1 or self.send_data:
             raise ConfigError(
-                f"{'--send-data' if self.send_data else '--jobs-per-worker'}: is for a cluster; give --cluster, too"
+                f"{'--send-data' if self.send_data else '--jobs-per-worker'}: applies to a cluster; give --cluster, too"
             )
         return None
 

@@ -125,7 +125,7 @@ def execute(
         If the folder cannot be used, holds results of another config, or another process is running into it.
     """
     busy = StoreError(
-        f"{folder}: another mpu-bench is running into this folder; wait for it, or choose another with --results"
+        f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"
     )
     refuse_kept(folder)
     with (
@@ -155,7 +155,7 @@ def execute(
         done = set() if force else store.finished(needs)
         model_files = _model_files(planned, selected, folder) if save_models else {}
         if again := _without_model(model_files, done, store):
-            listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
+            listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [each.run for each in missing]
         expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
@@ -413,7 +413,7 @@ class ChosenRuns:
         if busy := disturbance.warning(self.load, jobs * threads):
             say(busy)
         if jobs > 1:
-            say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
+            say(f"{jobs} parallel runs share this machine: do not compare their seconds with those of single runs")
         return execute(
             self.experiment, self.plan, self.runs, home=self.options.home, folder=self.folder, pool=pool,
             listener=listener, force=self.options.force, save_models=self.options.save_models,

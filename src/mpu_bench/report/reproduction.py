@@ -47,7 +47,7 @@ def make(
         say(busy)
     if options.jobs > 1:
         shared = [each.name for each in experiments if not each.is_timed]
-        say(f"{options.jobs} runs at once, so that their seconds tell nothing: {', '.join(shared) or 'of no config'}")
+        say(f"{options.jobs} parallel runs, so their seconds are not comparable: {', '.join(shared) or 'of no config'}")
 
     def begun(step: Step, number: int) -> AbstractContextManager[Listener]:
         known = not step.estimate.unknown  # how long it trains if nothing of it has a result

@@ -127,12 +127,12 @@ class Multiclass(Solver):
         super().check(problem, kernel)
         streamed = isinstance(problem, StreamedProblem)
         if streamed and self.reduction == "one-against-one":
-            raise DataError(f"{problem.name}: one-against-one cannot divide a stream; use one-against-rest")
+            raise DataError(f"{problem.name}: one-against-one cannot split a stream; use one-against-rest")
         for name, count in zip(problem.classes, _counts(problem), strict=True):
             if count == 0:
                 raise DataError(
                     f"{problem.name}: class '{name}' has no training example; {self.reduction} needs one of every"
-                    " class: leave the class out of the data, or give it some"
+                    " class: remove the class from the data, or add examples"
                 )
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:

@@ -50,7 +50,7 @@ def accept(folder: Path, baseline: Path) -> Path:
     with open_results(folder) as results:
         target = baseline / results.name
         if not results.finished():
-            raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
+            raise StoreError(f"{folder}: no run has a result; nothing to accept")
         with told_if_unwritable(target):
             target.mkdir(parents=True, exist_ok=True)
             if folder.resolve() != target.resolve():
@@ -158,7 +158,7 @@ def about(folder: Path) -> dict[str, Any]:
         try:
             known = {name: results.facts[name] for name in ("name", "date", "hours", "runs", "planned")}
         except KeyError as error:
-            raise StoreError(f"{folder / ABOUT}: has no {error}; accept the results again") from None
+            raise StoreError(f"{folder / ABOUT}: has no {error}; run scripts/accept.py on the results again") from None
         known |= {name: results.fact(name) for name in ("paper", "options")}
         return known | {"missing": missing(results.records())}
 
@@ -173,7 +173,7 @@ def cells(folder: Path) -> list[Cell]:
     """
     path = folder / VERDICTS
     if not path.is_file():
-        raise StoreError(f"{path}: is missing; accept the results again")
+        raise StoreError(f"{path}: is missing; run scripts/accept.py on the results again")
     types: dict[str, Callable[[str], Any]] = {
         "Verdict": Verdict,
         "str": str,

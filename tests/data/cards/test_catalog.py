@@ -108,7 +108,7 @@ def test_a_card_of_the_user(own):
 
 def test_a_card_of_the_user_may_not_take_a_shipped_name(own):
     path = own("adult", MINIMAL)
-    assert complaint("adult").startswith("datasets/adult.yaml: the project has a dataset 'adult' of its own")
+    assert complaint("adult").startswith("datasets/adult.yaml: the project has a dataset 'adult' already")
     path.write_bytes((resources.bundled("datasets") / "adult.yaml").read_bytes())
     assert catalog.card("adult").features == 123  # the same card is no rival
 

@@ -224,7 +224,7 @@ class TestObstacle:
         assert obstacle(file, home) == ""
         assert obstacle(file, replace(home, offline=True)) == "offline"
         assert obstacle(file, replace(home, limit=4000)) == "larger than 4.0 kB"
-        assert obstacle(replace(file, urls=(), by_hand="Ask for it"), home) == "to be had by hand only"
+        assert obstacle(replace(file, urls=(), by_hand="Ask for it"), home) == "manual download only"
 
     def test_a_folder_mirror_serves_what_it_has(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()

@@ -44,7 +44,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 MIRRORED = NO_FILES | {
     "large": (make_large, "more than the file has"),
     "nothing": (lambda path: path.symlink_to("nowhere"), "there is no such file"),
-    "status": (lambda path: path.symlink_to("/proc/self/status"), "it changes while it is read"),
+    "status": (lambda path: path.symlink_to("/proc/self/status"), "it changed while it was read"),
     "unreadable": (lambda path: path.symlink_to("/proc/self/mem"), "cannot be read"),
 }
 
@@ -168,5 +168,5 @@ def test_a_file_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),))
     monkeypatch.setattr(PartialDownload, "restart", grow)
-    assert "it changes while it is read" in message(RemoteFile("a9a"), home)
+    assert "it changed while it was read" in message(RemoteFile("a9a"), home)
     assert left(home) == []

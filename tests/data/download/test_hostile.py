@@ -159,7 +159,7 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "said to be packed and is not": ((answer(b"Content-Encoding: gzip"),), None),
     "packed by what cannot be read": ((answer(b"Content-Encoding: br"),), "packs the file in a way"),
     "packed twice": ((answer(b"Content-Encoding: gzip, gzip"),), "packs the file in a way"),
-    "a bomb": ((answer(body=bz2.compress(bytes(66 << 20))),), "expands beyond"),
+    "a bomb": ((answer(body=bz2.compress(bytes(66 << 20))),), "expands to more than"),
     "a page": ((answer(b"Content-Type: text/html", body=b"<html>Log in"),), "an HTML page"),
     "another file": ((answer(body=b"other"),), "wrong hash"),
     "come back: 20 digits": ((busy(b"9" * 20), GOOD), "asks to come back only"),

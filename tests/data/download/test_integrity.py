@@ -78,12 +78,14 @@ class TestWrongContent:
     def test_expands_beyond_its_stated_size(self, server: Server, home: DataHome) -> None:
         bomb = gzip.compress(bytes(3_000_000))
         text = self.refused("f.gz", bomb, server, home, content_bytes=2_000_000, sha256=(sha256(bomb),))
-        assert "expands beyond 2,000,000 bytes" in text
+        assert "expands to more than the limit of 2,000,000 bytes" in text
 
     def test_expands_without_measure(self, server: Server, home: DataHome) -> None:
         bomb = bz2.compress(bytes(SMALL_CONTENT_BYTES + 1))
         assert LARGEST_EXPANSION * len(bomb) < SMALL_CONTENT_BYTES
-        assert f"expands beyond {SMALL_CONTENT_BYTES:,} bytes" in self.refused("f.bz2", bomb, server, home)
+        assert f"expands to more than the limit of {SMALL_CONTENT_BYTES:,} bytes" in self.refused(
+            "f.bz2", bomb, server, home
+        )
 
     def test_a_known_file_may_expand(self, server: Server, home: DataHome) -> None:
         bomb = bz2.compress(bytes(SMALL_CONTENT_BYTES + 1))

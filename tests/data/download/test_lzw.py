@@ -77,5 +77,5 @@ def test_a_bomb_fills_no_memory(tmp_path: Path) -> None:
         _now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "expands beyond 5,000,000 bytes" in told
+    assert "expands to more than the limit of 5,000,000 bytes" in told
     assert peak < 50_000_000

@@ -99,7 +99,7 @@ def test_too_many_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_PAIRS", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
     assert len(augment(rows, FEATURES, 1).indices) == 3
-    with pytest.raises(DataError, match="augment: the rows would hold more than 3 values"):
+    with pytest.raises(DataError, match="augment: the rows would have more than the limit of 3 values"):
         augment(augment(rows, FEATURES, 1), FEATURES + 1, 1)
 
 

@@ -131,7 +131,7 @@ def test_rows_are_dropped(home: DataHome, mine: Path) -> None:
     assert (problem.n, problem.n_test) == (40, 11)
     kept = preprocessing_of(card, home)
     assert isinstance(kept, Table)
-    with pytest.raises(DataError, match="row 1, column 'age': there is no number"):
+    with pytest.raises(DataError, match="row 1, column 'age': no number"):
         kept.rows(next(iter(open_table(mine).pieces())))
 
 
@@ -189,9 +189,9 @@ def test_what_a_card_can_say_wrong(home: DataHome, mine: Path) -> None:
         DataError, match=r"column 'color': '.*' is not a finite number; write 'categorical' or 'omitted'"
     ):
         load_problem(card.model_copy(update={"columns": columns}), home)
-    with pytest.raises(DataError, match=r"row 1, column 'age': there is no number; write 'missing: median'"):
+    with pytest.raises(DataError, match=r"row 1, column 'age': no number; write 'missing: median'"):
         load_problem(card.model_copy(update={"missing": "refuse"}), home)
-    with pytest.raises(DataError, match="comes to 6 features, and there may be 1 to 4"):
+    with pytest.raises(DataError, match="gives 6 features; allowed are 1 to 4"):
         load_problem(card.model_copy(update={"features": 4}), home)
 
 

@@ -73,9 +73,9 @@ def test_svmlight(tmp_path: Path) -> None:
     ("text", "wishes", "told"),
     [
         (TABLE, {"positive": ["maybe"]}, "no class 'maybe' can be positive; choose from no, yes"),
-        ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': there is no number \(2 missing in this column\); --missing"),
+        ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': no number \(2 missing in this column\); --missing"),
         ("y\na\nb\n", {}, "has no column to learn from besides the label 'y'"),
-        (TABLE.replace(",", "|"), {}, r"its cells are separated by '\|', it seems; give --separator '\|'"),
+        (TABLE.replace(",", "|"), {}, r"its separator seems to be '\|'; give --separator '\|'"),
         ("x\na b c\n", {}, r"is the separator another\? name it by --separator"),
         (TABLE, {"first_index": 0}, "is a table, to which 'first_index' does not apply"),
         (

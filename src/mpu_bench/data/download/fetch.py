@@ -232,7 +232,7 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]
             addresses.append((f"{mirror.rstrip('/')}/{quote(file.name)}", on_mirror(mirror, file.name)))
         elif reason := _not_a_folder(folder):
             raise FetchError(
-                f"{file.name} cannot be sought: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
+                f"{file.name} not available: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
                 f"{reason}. Correct its name, or leave it out."
             )
         else:
@@ -253,7 +253,7 @@ def obstacle(file: RemoteFile, home: DataHome) -> str:
     if any(isinstance(each, Path) and each.is_file() for each in addresses):
         return ""
     if all(isinstance(each, Path) for each in addresses):
-        return "offline" if home.offline and (file.urls or not file.by_hand) else "to be had by hand only"
+        return "offline" if home.offline and (file.urls or not file.by_hand) else "manual download only"
     if home.limit is not None and file.bytes is not None and file.bytes > home.limit:
         return f"larger than {decimal(home.limit)}"
     return ""
@@ -287,7 +287,7 @@ def _from(
         if not resumed:
             raise
         # the pieces may have been of two files; once more from the first byte
-        progress.note(f"{file.name}: {error}; fetching all of it again")
+        progress.note(f"{file.name}: {error}; downloading all of it again")
         _fill(address, file, partial, progress, policy)
         digest = _digest_partial(partial, file, home, progress)
     partial.sync()
@@ -324,7 +324,7 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
                     partial.write(chunk, network=False)
                     advance(len(chunk))
         if partial.size != size:
-            raise SourceError("it changes while it is read")
+            raise SourceError("it changed while it was read")
     except BaseException as error:
         partial.discard()
         if isinstance(error, FileNotFoundError):

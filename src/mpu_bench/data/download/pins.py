@@ -68,7 +68,7 @@ def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
         return None
     except ValueError as error:
         raise FetchError(
-            f"{path}: should hold the pinned hashes of {file.name}, but cannot be understood ({error}). "
+            f"{path}: should hold the pinned hashes of {file.name}, but cannot be read ({error}). "
             "Delete it; the file is then checked and pinned anew."
         ) from error
 

@@ -72,7 +72,7 @@ def check_unchanged(file: RemoteFile, known: PinnedHash) -> None:
     """
     assert file.path is not None
     if identity(_stat(file.path)) != _remembered(known):
-        raise FetchError(f"{file.path}: has changed while it was read; run the same command again")
+        raise FetchError(f"{file.path}: changed while it was read; run the same command again")
 
 
 def identity(state: os.stat_result) -> Identity:
@@ -92,5 +92,5 @@ def _stat(path: Path) -> os.stat_result:
         cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
         raise FetchError(
             f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
-            "where it is: put it back, or name the new place with mpu-bench data add FILE --name NAME --force"
+            "where it is: put it back, or give the new path with mpu-bench data add FILE --name NAME --force"
         ) from None

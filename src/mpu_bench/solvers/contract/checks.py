@@ -151,7 +151,7 @@ def _refused(words: str, what: str) -> Iterator[None]:
     except UserError as refusal:
         demand(words in str(refusal), f"start() refuses {what} with other words: {refusal}")
     else:
-        raise BrokenContractError(f"start() takes {what}; let it begin with self.check(problem, kernel)")
+        raise BrokenContractError(f"start() accepts {what}; call self.check(problem, kernel) first")
 
 
 _OUTSIDE: dict[type, Callable[[Any], Any]] = {
@@ -178,7 +178,7 @@ def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = Non
             )
         else:
             raise BrokenContractError(
-                f"{name}={value} is taken, which its annotation excludes; a __post_init__ of its own must begin with "
+                f"{name}={value} is accepted, although its annotation excludes it; begin your __post_init__ with "
                 "super().__post_init__()"
             )
     return None if bounded else "no parameter has a range, such as C: Annotated[float, Gt(0)] = 1.0"

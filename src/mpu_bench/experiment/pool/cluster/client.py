@@ -178,7 +178,9 @@ class ClusterPool(Pool):
             try:
                 self._client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
             except TimeoutError:
-                raise ClusterError(f"{self._address}: no worker has come in {_SECONDS_FOR_WORKERS:g} seconds") from None
+                raise ClusterError(
+                    f"{self._address}: no worker connected in {_SECONDS_FOR_WORKERS:g} seconds"
+                ) from None
             self._look()
         if not self._workers:
             raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
@@ -205,7 +207,7 @@ class ClusterPool(Pool):
         self._looked = time.monotonic()
         if self._client.status == "closed":  # it has tried for a while to find the scheduler again
             raise ClusterError(
-                f"{self._address}: the scheduler is gone; what is finished is kept, and the same command goes on once "
+                f"{self._address}: the scheduler is gone; finished runs are saved, and the same command continues once "
                 "there is a scheduler again"
             )
         if not self._is_connected:
@@ -260,7 +262,7 @@ class ClusterPool(Pool):
     def _lose(self, run: _Run) -> None:
         run.lost.append(f"{', '.join(run.workers)} on {run.host}")
         if len(run.lost) < MOST_LOSSES:
-            self._say(f"worker {run.lost[-1]} is lost; another makes its run")
+            self._say(f"worker {run.lost[-1]} is lost; another worker takes over its run")
             self._wait(run)
         else:
             self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
