@@ -310,7 +310,7 @@ def test_where_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
 
 def test_a_file_takes_the_place_of_nothing_but_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         write_text(tmp_path / "pipe", "text")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 

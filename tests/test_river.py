@@ -112,7 +112,7 @@ def test_features_beyond_the_columns_are_ignored_with_one_warning() -> None:
             models[0].learn_one({"u": i % 2, "v": i % 3, "w": i, f"z late {i}": 1.0}, "ab"[i % 2])
             models[1].learn_one({"u": i % 2, "v": i % 3}, "ab"[i % 2])
     (message,) = [str(each.message) for each in warned]
-    assert "'w' and all new ones are ignored, for the 2 columns are taken" in message
+    assert "'w' and all new ones are ignored, since the 2 columns are in use" in message
     for x in ({"u": 1, "v": 2, "w": 9}, {"u": 0, "v": 1}):
         assert models[0].predict_one(x) == models[1].predict_one(x)
 

@@ -113,7 +113,7 @@ class Node:
         return Node(self.document, (*self.key, step), self.value[step] if _has(self.value, step) else None)
 
     def holding(self, value: Any) -> Node:
-        """Return another value in the same place."""
+        """Return another value at the same location."""
         return replace(self, value=value)
 
     def error(self, message: str) -> UserError:

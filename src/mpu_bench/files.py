@@ -75,7 +75,7 @@ def open_regular(path: Path) -> BinaryIO:
     """
     try:
         _check_regular(os.stat(path).st_mode, path)  # noqa: PTH116 - of a name that no file can have, too
-        # what has taken the file's place since is not waited for, and is looked at again
+        # what has replaced the file since is not waited for, and is looked at again
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except ValueError:  # a NUL, or half of a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
@@ -230,7 +230,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     binary stream
         For writing.
     """
-    if path.exists() and not path.is_file():  # such as /dev/null, which a file would take the place of
+    if path.exists() and not path.is_file():  # such as /dev/null, which a file would replace
         raise OSError(errno.EEXIST, f"{path.name} is not a regular file", str(path))
     temporary, stream = _temporary(path)
     try:
@@ -293,20 +293,20 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def told_if_unwritable(place: Path) -> Iterator[None]:
+def told_if_unwritable(path: Path) -> Iterator[None]:
     """Turn what the disk refuses, or a path that no system takes, into one message.
 
     Raises
     ------
     StoreError
-        Naming ``place``, and why.
+        Naming ``path``, and why.
     """
-    if "\0" in str(place):
-        raise StoreError(f"{place}: cannot be written: a path holds no NUL")
+    if "\0" in str(path):
+        raise StoreError(f"{path}: cannot be written: a path holds no NUL")
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{place}: cannot be written: {error.strerror or error}") from None
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:

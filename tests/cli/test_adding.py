@@ -89,10 +89,10 @@ def test_the_verbs_for_a_file_of_ones_own(mine: Path, place: Path, called: Call)
     assert called("data", "add", "mine.csv", "--positive", "yes", "--name", "own")[0] == 0
     for verb, told in (
         ("info", "(your file, read where it is)"),
-        ("verify", "your own file, not prepared in its current state"),
+        ("verify", "your file, not prepared in its current state"),
         ("path", "own-"),
         ("fetch", "32 training and 8 test rows of 3 features"),
-        ("verify", "your own file, unchanged since it was prepared"),
+        ("verify", "your file, unchanged since prepared"),
         ("info", "32 x 3 for training"),
         ("clean", "own: "),
     ):
@@ -128,7 +128,7 @@ def test_a_command_of_a_card_repeats_all_options(place: Path, called: Call) -> N
 
 def test_a_card_is_not_replaced_unasked(mine: Path, place: Path, called: Call) -> None:
     assert called("data", "add", "mine.csv")[0] == 0
-    assert "datasets/mine.yaml: is there already; call yours otherwise: --name NAME" in refused(called, "mine.csv")
+    assert "datasets/mine.yaml: already exists; choose another name (--name NAME)" in refused(called, "mine.csv")
     card = place / "datasets" / "mine.yaml"
     command = card.read_text("utf-8").splitlines()[1].removeprefix("# mpu-bench ")
     before = card.read_bytes()

@@ -109,7 +109,7 @@ def test_what_fails_is_told_check_by_check(mpu_bench: Called, place: Path) -> No
     for name, words in told.items():
         assert found[said(name)].startswith(words), found[said(name)]
     failing = sum(line.startswith("FAILS") for line in found.values())
-    assert done.stdout.splitlines()[-1] == f"{failing} of {len(CHECKS)} checks fail"
+    assert done.stdout.splitlines()[-1] == f"{failing} of {len(CHECKS)} tests fail"
 
 
 def test_an_exception_is_told_with_its_place_and_traceback(mpu_bench: Called, place: Path) -> None:

@@ -136,11 +136,11 @@ def test_a_program_uses_a_cluster(place: Path, machines: Machines) -> None:
             ["--cluster", "laboratory"],
             "--cluster laboratory: give the address of a Dask scheduler (tcp://host:8786)",
         ),
-        (["--jobs-per-worker", "2"], "--jobs-per-worker: is for a cluster; give --cluster, too"),
-        (["--send-data"], "--send-data: is for a cluster; give --cluster, too"),
+        (["--jobs-per-worker", "2"], "--jobs-per-worker: applies to a cluster; give --cluster, too"),
+        (["--send-data"], "--send-data: applies to a cluster; give --cluster, too"),
         (
             ["--cluster", "local:2", "--jobs", "2"],
-            "--jobs 2: is for this machine; with --cluster give --jobs-per-worker",
+            "--jobs 2: applies to this machine; with --cluster use --jobs-per-worker",
         ),
         (["--cluster", "local:2", "--pdb"], "--pdb runs in this process; remove --cluster"),
     ],
@@ -179,7 +179,7 @@ def test_ctrl_c_at_a_terminal_reaches_the_command_alone(place: Path, rows: Rows)
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "interrupted: finished runs are kept" in said
+    assert "interrupted: finished runs are saved" in said
     assert "Traceback" not in said
     assert "distributed." not in said  # as its log lines begin
     statuses = [row["status"] for row in rows("slow")]

@@ -159,13 +159,13 @@ def test_what_a_device_takes_is_measured_or_estimated(called, models: Path, monk
         assert "cortex-m0: 50 of 50 labels agree on the device" in said
         said = called("export-c", "linear.mpu", "--out", "linear.c", "--device", "cortex-m4")[1]
         assert "qemu (mps2-an386)" in said
-        assert "labels agree there" not in said  # of rows that were made up
+        assert "labels agree on the device" not in said  # of rows that were made up
     monkeypatch.setenv("PATH", "")
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--device", "cortex-m0")
     assert code == 0
     assert "cortex-m0: all of this is an estimate from a table of measured models (not installed: arm-none" in said
     code, said = called("export-c", "linear.mpu", "--device", "z80")
-    assert (code, "--device z80: there is no such device; there are cortex-m0, cortex-m4" in said) == (2, True)
+    assert (code, "--device z80: no such device; choose from cortex-m0, cortex-m4" in said) == (2, True)
 
 
 def test_what_gives_other_labels_on_a_device_is_not_written(called, models: Path, monkeypatch) -> None:

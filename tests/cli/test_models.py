@@ -39,7 +39,7 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert [line.rpartition(",")[0] for line in lines[1:]] == [f"{i},{label}" for i, label in enumerate(found, 1)]
     code, said = called("predict", model, "rows.csv", "--out", "found.csv")
     assert code == 2
-    assert "found.csv: is there already; write over it with --force" in said
+    assert "found.csv: already exists; overwrite it with --force" in said
     assert called("predict", model, "rows.csv", "--out", "found.csv", "--force")[0] == 0
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
 

@@ -183,7 +183,7 @@ def test_a_dry_run_tells_what_is_to_do_and_does_nothing(shipped_configs: Path, t
     assert code == 1  # a config cannot be read
     rows = {line.split()[0]: " ".join(line.split()) for line in told.splitlines() if "-tiny-ci" in line}
     assert rows["mpu-tiny-ci"] == "mpu-tiny-ci 1 0 1 unknown"
-    assert rows["sbp-tiny-ci"] == ("sbp-tiny-ci 3 0 1 unknown 2 (physics: to be had by hand only; covertype: offline)")
+    assert rows["sbp-tiny-ci"] == ("sbp-tiny-ci 3 0 1 unknown 2 (physics: manual download only; covertype: offline)")
     assert "to do: 2 runs, training time unknown" in told
     assert "to download: nothing" in told
     assert not (tmp_path / "results").exists()

@@ -102,7 +102,7 @@ def test_of_how_many_machines_seconds_are_is_said_once() -> None:
     machines = [named | {"id": each, "host": each} for each in ("a", "b")]
     records = [record(seed=seed, machine=each) for seed, each in enumerate(("a", "b", "b"))]
     (line,) = table.remarks(records, machines, [])
-    assert line.startswith("seconds are of 2 machines")
+    assert line.startswith("seconds come from 2 machines")
     assert table.remarks(records[1:], machines[1:], []) == []
 
 

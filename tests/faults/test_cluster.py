@@ -85,7 +85,7 @@ def test_a_client_that_is_killed_leaves_nothing_running(machines: Machines, clie
     process.communicate()
     begun = client.begun()
     said = client.run("--cluster", machines.address)
-    assert "kept from before" in said
+    assert "finished before" in said
     assert client.rows() == alone
     assert client.begun() - begun < SEEDS
 
@@ -96,7 +96,7 @@ def test_interrupted_it_ends_what_is_under_way(machines: Machines, client: Clien
     process.send_signal(signal.SIGINT)
     output, said = process.communicate(timeout=SECONDS_TO_WAIT)
     assert process.returncode == 130, said
-    assert "interrupted: finished runs are kept" in said
+    assert "interrupted: finished runs are saved" in said
     assert "Traceback" not in said + output
     begun = client.begun()
     time.sleep(2.0)

@@ -141,7 +141,7 @@ def test_nothing_that_is_compressed_is_read(whole: bytes, tmp_path: Path) -> Non
 
 
 def test_arrays_of_objects_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="is no part of a model"):
+    with pytest.raises(TypeError, match="is not part of a model"):
         model_file.write(tmp_path / "m.mpu", {}, {"a": np.array([{}])})
     assert not list(tmp_path.iterdir())
 

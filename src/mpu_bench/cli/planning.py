@@ -70,10 +70,8 @@ def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
         known = few if estimate.unknown < estimate.runs else "training time unknown"
     console.tell(f"to do: {number_of_runs(estimate.runs)}, {known}")
     if estimate.reported_runs:
-        console.tell(
-            f"for {estimate.reported_runs} runs of unknown time the papers report {_brief(estimate.reported)}, on other "
-            "machines"
-        )
+        reported = f"the papers report {_brief(estimate.reported)} on their machines"
+        console.tell(f"for {estimate.reported_runs} runs of unknown time {reported}")
     console.tell(f"overhead (loading, evaluation, storage): about {_brief(estimate.overhead)}")
     if estimate.memory_mb:
         console.tell(f"memory per run: up to {decimal(int(estimate.memory_mb * 2**20))}, by earlier runs")

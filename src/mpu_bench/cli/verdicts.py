@@ -22,7 +22,7 @@ from mpu_bench.verdict.folders import (
 from mpu_bench.verdict.regression import Difference, Results, same_machine
 from mpu_bench.verdict.verdict import Finding, Verdict
 
-_NAMES = {SENTENCES: "claims"}  # of the tables of papers
+_NAMES = {SENTENCES: "claims", "all": ""}  # of the tables of papers
 _TO_THE_RIGHT = ("reported", "measured", "allowed")  # columns
 
 

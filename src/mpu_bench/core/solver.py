@@ -210,7 +210,7 @@ class Solver(ABC):
         ConfigError
             If the kernel is refused by `check_kernel`.
         DataError
-            If there are no examples, if they have weights that the solver has no place for, if all are of one class, if
+            If there are no examples, if they have weights that the solver does not support, if all are of one class, if
             there are too many classes, or if the examples are a stream and the solver needs them all.
         """
         self.check_kernel(kernel)

@@ -247,7 +247,7 @@ def not_told_apart(outcome: Friedman) -> tuple[tuple[int, int], ...]:
     Returns
     -------
     tuple of tuple of int
-        The places, best rank first, of the first and last solver of each group; no group lies in another.
+        The positions, best rank first, of the first and last solver of each group; no group lies in another.
     """
     ranks = sorted(outcome.average_ranks)
     if outcome.p_value >= LEVEL:

@@ -101,7 +101,7 @@ class TestRetries:
 
     def test_retry_after_has_a_bound(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
         busy = server.put("busy", DATA, Answer(status=429, headers={"Retry-After": "3600"}))
-        assert "asks to come back only in 3600 s" in failure(hashed(busy), home, policy)
+        assert "asks to retry after 3600 s" in failure(hashed(busy), home, policy)
         assert sleeper.waits == []
 
 

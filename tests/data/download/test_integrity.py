@@ -37,7 +37,7 @@ class TestWrongContent:
     @pytest.mark.parametrize("page", [b"<!DOCTYPE html><p>Log in", b"\xef\xbb\xbf \r\n<HTML><body>", b"<head><title>"])
     def test_a_page_instead_of_data(self, page: bytes, server: Server, home: DataHome) -> None:
         text = self.refused("a9a", page, server, home)
-        assert "an HTML page came instead of data" in text
+        assert "an HTML page was received instead of data" in text
 
     def test_an_empty_file_in_a_mirror_folder(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()

@@ -133,7 +133,7 @@ class TestResume:
     def test_a_page_does_not_overwrite_the_part(self, server: Server, home: DataHome, policy: Policy) -> None:
         page = Answer(body=b"<html>Log in to this network", headers={"Content-Type": "text/html"})
         url = server.put("a9a", DATA, CUT, page)
-        assert "an HTML page came instead of data" in failure(hashed(url), home, policy)
+        assert "an HTML page was received instead of data" in failure(hashed(url), home, policy)
         fetch(hashed(url), home, policy=policy)
         assert server.ranges("a9a") == [None, "bytes=100000-", "bytes=100000-"]
 

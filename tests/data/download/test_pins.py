@@ -24,7 +24,7 @@ def file(server: Server, home: DataHome) -> RemoteFile:
 @pytest.mark.parametrize("begin", [b"PK\x03\x04", b"version https://git-lfs.github.com/spec/v1\n", b"<html>"])
 def test_what_holds_no_data_is_not_kept(begin: bytes, server: Server, home: DataHome) -> None:
     file = RemoteFile("w8a", (server.put("w8a", begin + DATA),))
-    assert "came instead of data" in message(file, home)
+    assert "was received instead of data" in message(file, home)
     put(home, file, begin + DATA)
     assert "instead of data" in message(file, home)
     assert not home.pin_path(file).exists()

@@ -87,7 +87,7 @@ def test_what_cannot_be_read(file: RemoteFile, home: DataHome, tmp_path: Path) -
     known = hashes_of(file, home)
     check_unchanged(file, known)
     file.path.write_bytes(b"x,y\n")
-    with pytest.raises(FetchError, match="has changed while it was read"):
+    with pytest.raises(FetchError, match="changed while it was read"):
         check_unchanged(file, known)
     file.path.unlink()
     with pytest.raises(FetchError, match=r"mine\.csv: cannot be read: No such file or directory; .* put it back"):

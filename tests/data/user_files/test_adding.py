@@ -140,7 +140,7 @@ def test_the_name_of_a_dataset(name: str, expected: str) -> None:
 
 
 def test_a_file_after_which_nothing_can_be_called() -> None:
-    with pytest.raises(DataError, match="no dataset can be called after this file"):
+    with pytest.raises(DataError, match="the file's name cannot name a dataset"):
         name_of(Path("---.csv"))
 
 

@@ -85,8 +85,8 @@ class DataHome:
     def pin_path(self, file: RemoteFile) -> Path:
         """Return where the hashes of a file are pinned."""
         if file.path is not None:
-            place = hashlib.sha256(str(file.path).encode(errors="surrogatepass")).hexdigest()[:16]
-            return self.folder / "own" / f"{place}.lock.json"
+            key = hashlib.sha256(str(file.path).encode(errors="surrogatepass")).hexdigest()[:16]
+            return self.folder / "own" / f"{key}.lock.json"
         return self.folder / "files" / f"{file.name}.lock.json"
 
     def partial_path(self, file: RemoteFile, address: str) -> Path:

@@ -360,10 +360,10 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
         source = f", for example from {shown(file.urls[0])}" if file.urls else ""
         return (
             f"{name} is not in the data directory, and --offline (or MPU_BENCH_OFFLINE) forbids fetching it.{tried} "
-            f"Put it at {path} by hand{source}, or run once without --offline.{by_hand}"
+            f"Put it at {path} yourself{source}, or run once without --offline.{by_hand}"
         )
     if not failures:
-        return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
+        return f"{name} has no download address.{by_hand} Put it at {path} yourself."
     accept = ""
     if any(isinstance(error, UnpinnedError) for _address, error in failures):
         accept = f" To accept the new file deliberately, delete {home.pin_path(file)} and fetch again."
@@ -371,7 +371,7 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
     again = "Check the network connection and run the same command again, name" if later else "Name"
     return (
         f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "
-        f"or put it at {path} by hand.{accept}{by_hand}"
+        f"or put it at {path} yourself.{accept}{by_hand}"
     )
 
 

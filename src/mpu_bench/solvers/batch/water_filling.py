@@ -185,7 +185,7 @@ def _next_is_known(k, known_plus, n_plus, known_minus, n_minus):
 
 @jit
 def _reach(near, found, last_covered, level):
-    """Return how far from the level the responses some places before and after the last one covered are."""
+    """Return how far from the level the responses some positions before and after the last one covered are."""
     upper, lower = min(last_covered + _RESPONSES_NEAR, found - 1), max(last_covered - _RESPONSES_NEAR, 0)
     return max(abs(near[upper] - level), abs(level - near[lower]))
 
