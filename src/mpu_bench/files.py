@@ -45,9 +45,9 @@ def is_folder(path: Path) -> bool:
     return _is_there(path.is_dir)
 
 
-def _is_there(asked: Callable[[], bool]) -> bool:
+def _is_there(test: Callable[[], bool]) -> bool:
     try:
-        return asked()
+        return test()
     except (OSError, ValueError):
         return False
 

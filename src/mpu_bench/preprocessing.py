@@ -203,9 +203,9 @@ class Table(Strict):
             return table
         missing = [name for name in expected if name not in given]
         extra = [name for name in given if name not in expected or given.count(name) > 1]
-        told = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
-        if told:
-            raise DataError(f"{' and '.join(told)}; the columns of the model are: {_listed(expected, 50)}")
+        problems = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
+        if problems:
+            raise DataError(f"{' and '.join(problems)}; the columns of the model are: {_listed(expected, 50)}")
         return table.iloc[:, [given.index(name) for name in expected]]
 
     def rows(self, table: pd.DataFrame, first_row: int = 1) -> Rows:

@@ -161,9 +161,9 @@ def _rest(columns: Sequence[Looked], label: str) -> str:
     """Return how many there are of each kind among the columns that are not shown."""
     kinds = ["the label" if each.name == label else each.kind for each in columns]
     names = {"number": "numbers", "categorical": "categories", "omitted": "left out"}
-    told = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
+    counts = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
     missing = sum(bool(each.missing) for each in columns)
-    return f"and {len(columns):,} more columns: {told}" + (f"; {missing:,} have missing values" if missing else "")
+    return f"and {len(columns):,} more columns: {counts}" + (f"; {missing:,} have missing values" if missing else "")
 
 
 def _next(name: str, added: Added) -> list[str]:

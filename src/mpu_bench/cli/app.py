@@ -61,7 +61,7 @@ app.add_typer(new.app, name="new")
 
 @runtime_checkable
 class _Misuse(Protocol):
-    """What typer raises about a command line; its class has another place in every version."""
+    """What typer raises about a command line; its class is in another module in every version."""
 
     ctx: Any
     exit_code: int
@@ -93,7 +93,7 @@ def call() -> int:
     except typer.Abort:
         return FAILED
     except OSError as fault:
-        if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
+        if fault.filename is not None:  # files that cannot be opened are reported by those who open them: a bug
             raise
         _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
     except Exception as fault:
@@ -176,7 +176,7 @@ def _tell(message: str) -> None:
 
 
 def _discard_output() -> None:
-    """Let go of what standard output and error still hold: a full disk behind them would be told once more."""
+    """Let go of what standard output and error still hold: a full disk behind them would be reported twice."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

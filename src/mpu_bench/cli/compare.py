@@ -45,7 +45,7 @@ class _Pair:
     without_seconds: int  #: runs that trained, and whose seconds do not compare
     on_other_machines: int  #: pairs of runs of different machines, whose seconds do not compare
     runs: int
-    not_compared: Sequence[str]  #: quantities that were asked for and have no row, and why
+    not_compared: Sequence[str]  #: requested quantities that have no row, and why
 
 
 def compare(
@@ -87,11 +87,11 @@ def compare(
             raise ConfigError(f"--quantity {name}: {nearest(name, QUANTITIES)}")
     left = regression.read(first)
     right = left if second is None else regression.read(second)
-    asked = quantity or ()
+    quantities = quantity or ()
     if solvers is not None:
-        pairs, unknown = [_pair((left, right), solvers, asked)], list[str]()
+        pairs, unknown = [_pair((left, right), solvers, quantities)], list[str]()
     elif second is not None:
-        pairs, unknown = _same_solvers(left, right, asked)
+        pairs, unknown = _same_solvers(left, right, quantities)
     else:
         names = ", ".join(sorted(_solvers(left)))
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y (it has {names})")
@@ -113,8 +113,8 @@ def _solvers(results: Results) -> list[str]:
     return list(dict.fromkeys(each.solver for each in results.records if each.is_finished))
 
 
-def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequence[str]) -> _Pair:
-    """Return a comparison in the quantities that are asked for, or in all that are compared."""
+def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
+    """Return a comparison in the requested quantities, or in all that are compared."""
     from mpu_bench.quantities import QUANTITIES
     from mpu_bench.verdict.two_solvers import COMPARED, Sides, runs_of
 
@@ -123,8 +123,8 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequen
     ]
     sides = Sides(*runs)
     every = [run for side in runs for run in side]
-    in_one, rows = both[0] is both[1], sides.compare(asked or COMPARED)
-    lacking = [name for name in asked if all(row.quantity != name for row in rows)]
+    in_one, rows = both[0] is both[1], sides.compare(quantities or COMPARED)
+    lacking = [name for name in quantities if all(row.quantity != name for row in rows)]
     return _Pair(
         first=solvers[0] if in_one else f"{solvers[0]} of {both[0].folder}",
         second=solvers[1] if in_one else f"{solvers[1]} of {both[1].folder}",
@@ -139,7 +139,7 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequen
     )
 
 
-def _same_solvers(left: Results, right: Results, asked: Sequence[str]) -> tuple[list[_Pair], list[str]]:
+def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> tuple[list[_Pair], list[str]]:
     """Return the comparisons of each solver of two folders with itself, and which solvers only one has."""
     from mpu_bench.errors import StoreError
 
@@ -149,7 +149,7 @@ def _same_solvers(left: Results, right: Results, asked: Sequence[str]) -> tuple[
         raise StoreError(f"{left.folder} and {right.folder} share no solver; name one of each with --solvers X Y")
     unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
     unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
-    return [_pair((left, right), (name, name), asked) for name in both], unknown
+    return [_pair((left, right), (name, name), quantities) for name in both], unknown
 
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:

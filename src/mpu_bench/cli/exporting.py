@@ -280,5 +280,5 @@ def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> 
 def _tell_sizes(source: Source) -> None:
     say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} bytes of stack arrays")
     words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
-    told = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
-    say(f"per prediction: {', '.join(told)}; for flash, RAM and time on a device: --device cortex-m0")
+    counts = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
+    say(f"per prediction: {', '.join(counts)}; for flash, RAM and time on a device: --device cortex-m0")

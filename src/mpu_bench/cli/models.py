@@ -68,7 +68,7 @@ def predict(
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Refuse to write over a file unless that is asked for.
+    """Raise an error if a file would be overwritten without --force.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) ->
 
 
 def _report(runs: ChosenRuns) -> None:
-    """Write the CSV files of a results folder and print the part of its table that was asked for."""
+    """Write the CSV files of a results folder and print the requested part of its table."""
     from mpu_bench.display import table
     from mpu_bench.report import csv_files
     from mpu_bench.results.folder import open_results

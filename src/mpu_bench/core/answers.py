@@ -30,7 +30,7 @@ _OWN = tuple(name for name in Measures._fields if name != "others")
 
 
 class Size(NamedTuple):
-    """What is asked of a model besides predictions: whether it is linear, how many vectors it keeps."""
+    """Properties of a model besides predictions: whether it is linear, how many vectors it keeps."""
 
     linear: bool
     support_vectors: int

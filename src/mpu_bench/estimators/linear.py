@@ -70,7 +70,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     fit_intercept : bool
         Whether a feature that is 1 is added.
     multi_class : {"ovr", "ovo"}
-        What several classes are told apart by: one machine a class, or one for every pair.
+        How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
         How many machines are trained at a time, each on a thread.
     max_iter : int or None

@@ -32,12 +32,12 @@ REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-again
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TwoClassClassifier(SolverClassifier):
-    """A classifier whose solver separates two classes; several are told apart by machines that do.
+    """A classifier whose solver separates two classes; several are reduced to binary subproblems.
 
     Parameters
     ----------
     multi_class : {"ovr", "ovo"}
-        What several classes are told apart by: one machine a class, or one for every pair.
+        How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
         How many machines are trained at a time, each on a thread, as joblib counts; the model does not depend on it.
     """

@@ -70,7 +70,7 @@ def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool:
     limits : Limits
     pool : Pool
     progress : Progress
-        Is told what is compiled.
+        Called with what is compiled.
     """
     lacking = {code: run for code, run in runs.items() if code and not is_compiled(code)}
     if len(lacking) > 1 and cache.can_be_kept():

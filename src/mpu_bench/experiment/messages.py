@@ -165,7 +165,7 @@ class Failed:
         return Ending.SYSTEM if self.status == "out-of-memory" else Ending.FAULT
 
 
-#: what is told while a run is under way
+#: messages while a run is under way
 News = Phase | Compiled | Progress
 Message = News | Compiler | Evaluating | Work | Prepared | Finished | Failed
 

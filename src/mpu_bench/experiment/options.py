@@ -137,7 +137,7 @@ class Options:
         return None
 
     def pool(self, say: Say, threads: int = 1) -> AbstractContextManager[Pool]:
-        """Return what makes the runs: workers of this machine, or a cluster, of which ``say`` is told."""
+        """Return what makes the runs: workers of this machine, or a cluster, whose news go to ``say``."""
         from mpu_bench.experiment.pool.cluster.connect import pool_of
         from mpu_bench.experiment.pool.local import LocalPool
 

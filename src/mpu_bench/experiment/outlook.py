@@ -31,7 +31,7 @@ class Outlook:
     Attributes
     ----------
     runs : sequence of PlannedRun
-        All that are asked for.
+        The requested ones.
     finished : set of str
         The keys of those that have a result.
     obstacles : dict

@@ -54,7 +54,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     papers : sequence of str
         Those wanted; all if empty.
     profile : str or None
-        Configs that do not have it are left out, which ``say`` is told.
+        Configs that do not have it are left out, and reported with ``say``.
     say : function
 
     Returns
@@ -177,7 +177,7 @@ def run(
 
 
 def outlooks(found: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
-    """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
+    """Return what is to do of each experiment, by its name; ``say`` reports one whose results cannot be read."""
     run_options = RunOptions(**{each.name: getattr(options, each.name) for each in fields(Options) if each.init})
     known = {}
     for experiment in found:

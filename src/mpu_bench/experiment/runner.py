@@ -75,7 +75,7 @@ class Todo:
 
 @dataclass
 class Listener:
-    """What a caller may be told while an experiment runs; every function may be replaced."""
+    """What a caller may receive while an experiment runs; every function may be replaced."""
 
     progress: Progress = SILENT
     planned: Callable[[Todo], None] = lambda _todo: None
@@ -406,7 +406,7 @@ class ChosenRuns:
     def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
         """Make the runs that have no result yet; return whether every one has a result that holds.
 
-        ``say`` is told why seconds may not be compared.
+        ``say`` gets the reason why seconds may not be compared.
         """
         threads, jobs = self.experiment.threads, self.options.jobs
         pool.use_threads(threads)
@@ -429,7 +429,7 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
         As `read_config` takes it.
     options : RunOptions
     say : function
-        Is told which plugins are run.
+        Called with which plugins are run.
     load : float
         See `ChosenRuns`.
 

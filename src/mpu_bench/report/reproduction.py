@@ -40,7 +40,7 @@ def make(
     listening : function
         Returns a listener for a step.
     say : function
-        Is told which step is next, and why seconds may not be compared.
+        Called with which step is next, and why seconds may not be compared.
     """
     threads = max((each.threads for each in experiments), default=1)
     if options.machines is None and (busy := disturbance.warning(disturbance.load_of_others(), threads)):

@@ -70,7 +70,7 @@ def select_j(variables, i, row_i):
     block_low, ks, k_i = low[block:], diagonal[block:], row_i[block:]
     for k in range(len(g)):
         found = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
-        position = min(offset, k if found else VARIABLES_AT_ONCE)
+        position = min(position, k if found else VARIABLES_AT_ONCE)
     return block + min(position, len(g) - 1)
 
 
@@ -128,7 +128,7 @@ def select_conjugate_j(variables, direction, bias, i, row_i):
     ups, lows, ks, k_i, qs = up[block:], low[block:], diagonal[block:], row_i[block:], product[block:]
     for k in range(len(g)):
         found = _conjugate_gain(first, g[k], ups[k], lows[k], ks[k], np.float64(k_i[k]), qs[k]) == best
-        position = min(offset, k if found else VARIABLES_AT_ONCE)
+        position = min(position, k if found else VARIABLES_AT_ONCE)
     update_bounds(variables, i)
     return i if best == 0 and not bias else block + min(position, len(g) - 1)
 

@@ -333,7 +333,7 @@ def _select_working_set(work, way):
 
 @jit(forceinline=True)
 def _select_i(variables, p, in_either):
-    """Note the largest -y grad in I_up and the least in I_low; return the position of the first, or of the worse one."""
+    """Note the largest -y grad in I_up and the least in I_low; return the index of the first, or of the worse one."""
     m = variables.active_size[0]
     minus_y_grad, up, low = variables.minus_y_grad[:m], variables.up, variables.low
     up_max, minus_low_min, block, low_block = order(-np.inf), order(-np.inf), 0, 0
@@ -354,7 +354,7 @@ def _select_i(variables, p, in_either):
     position = VARIABLES_AT_ONCE
     for k in range(len(g)):
         violation = block_low[k] - g[k] if is_low else g[k] + block_up[k]
-        position = min(offset, k if order(violation) == wanted else VARIABLES_AT_ONCE)
+        position = min(position, k if order(violation) == wanted else VARIABLES_AT_ONCE)
     return block + min(position, len(g) - 1)  # of numbers that are not finite, none may be found
 
 
@@ -375,7 +375,7 @@ def _select_single(variables, tolerance):
     bs, ls, us, ks = beta[block:], lower[block:], upper[block:], diagonal[block:]
     for k in range(len(gs)):
         found = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
-        position = min(offset, k if found else VARIABLES_AT_ONCE)
+        position = min(position, k if found else VARIABLES_AT_ONCE)
     return block + min(position, len(gs) - 1)
 
 

@@ -89,7 +89,7 @@ class ClusterPool(Pool):
     send_data : bool
         Whether all data are sent from here, and not only those of the user's own.
     say : function
-        Is told who is there, and what goes wrong on the way.
+        Called with who is there, and what goes wrong on the way.
     make : function
         What a worker does with an `Asked`.
     about : function

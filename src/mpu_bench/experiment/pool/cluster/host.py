@@ -201,7 +201,7 @@ def make_here(asked: Asked, tell: Callable[[News | str], None], is_wanted: Calla
     ----------
     asked : Asked
     tell : function
-        Is told how it goes.
+        Called with how it goes.
     is_wanted : function
         Returns whether anybody waits for the run.
     """
