@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,15 +16,6 @@ if TYPE_CHECKING:
     from mpu_bench.verdict.baseline import Check
 
 _BASELINE = Path("results/baseline")
-
-
-class CheckFormat(StrEnum):
-    """What becomes of the outcome of a check."""
-
-    TABLE = "table"
-    JSON = "json"
-    JUNIT = "junit"
-    GITHUB = "github"
 
 
 def check(
@@ -45,9 +35,9 @@ def check(
         bool, typer.Option("--all", help="List every value and claim, not only those that are not reproduced.")
     ] = False,
     form: Annotated[
-        CheckFormat,
+        Literal["table", "json", "junit", "github"],
         typer.Option("--format", help="The output format. github: annotations and a job summary."),
-    ] = CheckFormat.TABLE,
+    ] = "table",
     against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
     """Compare results with the papers and with the baseline.
@@ -71,13 +61,13 @@ def check(
         raise StoreError(f"--baseline {baseline}: no such folder")
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
     checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
-    if form is CheckFormat.TABLE:
+    if form == "table":
         _print(checks, bool(results) or everything, everything, console())
-    elif form is CheckFormat.GITHUB:
+    elif form == "github":
         write(checked.github_text(checks))
         _summarize(checked.markdown_summary(checks))
     else:
-        write((checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict)) + "\n")
+        write((checked.json_text(checks) if form == "json" else checked.junit_text(checks, strict)) + "\n")
     failed = any(each.has_changed or (strict and each.differs) for each in checks)
     raise typer.Exit(FAILED if failed else 0)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,14 +21,6 @@ if TYPE_CHECKING:
 
 _WIDEST = 20  # letters of a name that heads a column
 _NEAR_ONE = 0.01  # how near to 1 a ratio has six digits, such as those of objectives
-
-
-class Form(StrEnum):
-    """How comparisons are written."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ def compare(
         list[str] | None,
         typer.Option(metavar="NAME", help="Compare only this column of table.csv (repeatable)."),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="The output format.")] = Form.TABLE,
+    form: Annotated[Literal["table", "json", "csv"], typer.Option("--format", help="The output format.")] = "table",
 ) -> None:
     """Compare two results folders, or two solvers, run by run.
 
@@ -96,9 +87,9 @@ def compare(
         names = ", ".join(sorted(_solvers(left)))
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y (it has {names})")
     differences = regression.differences(left, right) if second and solvers is None else []
-    if form is Form.JSON:
+    if form == "json":
         write(_json(pairs, differences, unknown) + "\n")
-    elif form is Form.CSV:
+    elif form == "csv":
         write(_csv(pairs))
     else:
         _print(pairs, unknown, console())

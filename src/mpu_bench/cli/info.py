@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_home, write
 
 
-class Kind(StrEnum):
-    """What can be listed."""
-
-    SOLVERS = "solvers"
-    DATASETS = "datasets"
-    KERNELS = "kernels"
-    CONFIGS = "configs"
-
-
 def list_kind(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="solvers, datasets, kernels or configs.")],
+    kind: Annotated[
+        Literal["solvers", "datasets", "kernels", "configs"],
+        typer.Argument(metavar="KIND", help="solvers, datasets, kernels or configs."),
+    ],
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -36,7 +29,7 @@ def list_kind(
 
     if schema:
         write(listing.schema_text(kind))
-    elif kind is Kind.SOLVERS and names:
+    elif kind == "solvers" and names:
         for name in names:
             listing.print_solver(name, console())
     else:

@@ -103,15 +103,14 @@ class Display:
                 self._overall.is_at(run, name, _PHASES[phase])
             case Compiled(seconds):
                 self._compiled[name] = seconds
-                self._overall.has_compiled(name, seconds)
             case Progress():
                 self._overall.is_at(run, name, _how_far(news))
 
     def _finished(self, run: Run, record: Record) -> None:
         name = self._names.of(run)
-        self._overall.has_ended(run, name, record)
-        head = f"{self._overall.ended}/{self._overall.total}  {name}"
         compiled = self._compiled.pop(name, 0.0)
+        self._overall.has_ended(run, name, record, compiled)
+        head = f"{self._overall.ended}/{self._overall.total}  {name}"
         if record.is_finished:
             if self._has_lines:
                 more = f" (after {compiled:.1f} s of compilation, once per machine)" if compiled else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mpu_bench.experiment.run import Run
@@ -25,19 +26,22 @@ class Group(NamedTuple):
 
 @dataclass
 class Tally:
-    """Counts of runs by outcome; tuning runs are not in the sums of seconds and test errors.
-
-    ``seconds`` are those of training of ``trained`` runs, ``errors`` the test errors of ``measured`` runs.
-    """
+    """The runs of a line: how many there are, how many run now, and the records of those that have ended."""
 
     total: int = 0
-    done: int = 0
-    failed: int = 0
     running: int = 0
-    seconds: float = 0.0
-    trained: int = 0
-    errors: float = 0.0
-    measured: int = 0
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """How many have a result."""
+        return sum(record.is_finished for record in self.records)
+
+    def mean(self, quantity: str) -> float | None:
+        """Return the mean of a quantity as the final table has it: without tuning runs, and those without a value."""
+        of_table = (record.value(quantity) for record in self.records if record.is_finished and not record.trial)
+        known = [value for value in of_table if value is not None]
+        return statistics.fmean(known) if known else None
 
     def add(self, other: Tally) -> None:
         """Count the runs of another tally, too."""
@@ -107,59 +111,42 @@ class Overall:
         began = self.under_way[name].began if name in self.under_way else time.monotonic()
         self.under_way[name] = UnderWay(_group(run), words, began, self._alike[_settings(run)])
 
-    def has_compiled(self, name: str, seconds: float) -> None:
-        """Note how long a run compiled: no other has to."""
-        if name in self.under_way:
-            self.under_way[name] = self.under_way[name]._replace(began=self.under_way[name].began + seconds)
-
-    def has_ended(self, run: Run, name: str, record: Record) -> None:
-        """Note what has become of a run."""
+    def has_ended(self, run: Run, name: str, record: Record, compiled: float = 0.0) -> None:
+        """Note what has become of a run, and how many seconds it compiled, which no other run has to."""
         trained = record.train_seconds or 0.0
         now = self.under_way.pop(name, None)
-        alike, tally = self._alike[_settings(run)], self.tallies[_group(run)]
+        alike = self._alike[_settings(run)]
         alike.left -= 1
         alike.ended += 1
-        alike.seconds += trained if now is None else max(trained, time.monotonic() - now.began)
+        alike.seconds += trained if now is None else max(trained, time.monotonic() - now.began - compiled)
         self.ended += 1
-        if not record.is_finished:
-            self.failed += 1
-            tally.failed += 1
-            return
-        tally.done += 1
-        if record.trial:
-            return
-        tally.seconds += trained
-        tally.trained += 1
-        if record.test_error is not None:
-            tally.errors += record.test_error
-            tally.measured += 1
+        self.failed += not record.is_finished
+        self.tallies[_group(run)].records.append(record)
 
     def share(self) -> float:
         """Return which part of the work is done, from 0 to 1."""
-        done, left = self._work()
-        return done / (done + left) if done + left > 0 else self.ended / max(1, self.total)
+        done, left = self._work() or (self.ended, self.total - self.ended)
+        return done / (done + left) if done + left > 0 else 0.0
 
     def seconds_left(self) -> float | None:
         """Return about how long it still takes; None before it is known of all settings, from estimates or a run."""
-        if self.ended == self.total or any(alike.is_unknown for alike in self._alike.values()):
+        _, left = self._work() or (0.0, None)
+        if left is None or self.ended == self.total or (not self.ended and left < _WORTH_SHOWING):
             return None
-        _, left = self._work()
-        return left / max(1, len(self.under_way)) if self.ended or left >= _WORTH_SHOWING else None
+        return left / max(1, len(self.under_way))
 
-    def _work(self) -> tuple[float, float]:
-        """Return about how many seconds all runs have taken, and still take."""
+    def _work(self) -> tuple[float, float] | None:
+        """Return about how many seconds all runs have taken, and still take; None before that is known of all."""
         every = self._alike.values()
+        if any(alike.is_unknown for alike in every):
+            return None
         foreseen = [(alike, alike.expected) for alike in every if alike.expected is not None]
-        taken, expected = sum(one.seconds for one, _ in foreseen), sum(one.ended * each for one, each in foreseen)
-        pace = (taken + _NOISE) / (expected + _NOISE)
-        known = [alike.each(pace) for alike in every if not alike.is_unknown]
-        typical = sum(known) / len(known) if known else 1.0
-        done = sum(alike.seconds for alike in every)
-        left = sum(alike.left * (typical if alike.is_unknown else alike.each(pace)) for alike in every)
+        expected = sum(alike.ended * each for alike, each in foreseen)
+        pace = (sum(alike.seconds for alike, _ in foreseen) + _NOISE) / (expected + _NOISE)
+        done, left = sum(alike.seconds for alike in every), sum(alike.left * alike.each(pace) for alike in every)
         for run in [*self.under_way.values()]:
-            taken, each = time.monotonic() - run.began, typical if run.alike.is_unknown else run.alike.each(pace)
-            done += taken
-            left += max(each - taken, _OVERDUE * taken) - each
+            taken, each = time.monotonic() - run.began, run.alike.each(pace)
+            done, left = done + taken, left + max(each - taken, _OVERDUE * taken) - each
         return done, left
 
     def summary(self) -> str:

@@ -83,11 +83,11 @@ def _cell(heading: str, tally: Tally) -> str:
         case "running":
             return str(tally.running or "")
         case "failed":
-            return str(tally.failed or "")
+            return str(len(tally.records) - tally.done or "")
         case "training seconds":
-            return f"{tally.seconds / tally.trained:.3g}" if tally.trained else ""
+            return "" if (seconds := tally.mean("train_seconds")) is None else f"{seconds:.3g}"
         case _:
-            return f"{100 * tally.errors / tally.measured:.2f}" if tally.measured else ""
+            return "" if (error := tally.mean("test_error")) is None else f"{100 * error:.2f}"
 
 
 def _how_far(overall: Overall, width: int) -> Table:
