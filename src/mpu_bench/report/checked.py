@@ -29,10 +29,10 @@ class Line(NamedTuple):
 
 def lines(check: Check) -> list[Line]:
     """Return what has changed in a folder; first what fails."""
-    found = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.faults]
-    found += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
-    found += [Line(check.name, run, words, False) for run, words in check.slower]
-    return sorted(found, key=lambda line: not line.is_fault)
+    changes = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.faults]
+    changes += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
+    changes += [Line(check.name, run, words, False) for run, words in check.slower]
+    return sorted(changes, key=lambda line: not line.is_fault)
 
 
 def _words(run: Difference) -> str:
