@@ -29,7 +29,7 @@ from mpu_bench.estimators.parameters import (
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Linear
 from mpu_bench.solvers.linear.pegasos import Pegasos
-from mpu_bench.solvers.multiclass import Machine, Multiclass, one_against_rest
+from mpu_bench.solvers.multiclass import Multiclass, Subproblem, one_against_rest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -302,7 +302,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         several = Multiclass(solver, "one-against-rest")
         whole = several.divided(problem, Linear(), 0)
         for state in self._states:
-            several.add(whole, Machine(solver, state, int(state.counters[PRESENTED]), None).trained())
+            several.add(whole, Subproblem(solver, state, int(state.counters[PRESENTED]), None).trained())
         return several, whole
 
     def _doubt(self, measures: Measures, stopped: bool, n: float) -> str:  # noqa: ARG002
