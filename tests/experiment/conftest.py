@@ -10,7 +10,7 @@ import pytest
 
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.results.store import Store
@@ -54,7 +54,7 @@ def read(tmp_path: Path) -> Callable[[str], Experiment]:
 @pytest.fixture
 def execute(tmp_path: Path, pool: LocalPool, read: Callable[[str], Experiment]):
     """Execute a config, and return its records and the runs that were made, in their order."""
-    home = DataHome(tmp_path / "home", offline=True)
+    home = DataDirectory(tmp_path / "home", offline=True)
 
     def run(text: str, filters: Sequence[str] = (), folder: str = "results") -> tuple[list[dict[str, Any]], list[str]]:
         experiment, done = read(text), []

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.experiment import machine_code, plan, planned, runner
@@ -217,7 +217,7 @@ def run_made_up(
     """Execute a config by a made-up pool and return whether all chosen runs have a result."""
     experiment = read(text)
     runs = plan.plan(experiment)
-    home = DataHome(tmp_path / "home", offline=True)
+    home = DataDirectory(tmp_path / "home", offline=True)
     listener = runner.Listener(Lines(lambda _line: None) if notes is None else Lines(notes.append))
     chosen = plan.only(runs, filters) if filters else runs
     return runner.execute(

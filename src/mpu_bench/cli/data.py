@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say, write
+from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_directory, say, write
 from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
@@ -25,7 +25,7 @@ from mpu_bench.cli.table_options import (
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
 
 app = typer.Typer(no_args_is_help=True, help="Add your own data; download, verify and describe datasets.")
 
@@ -77,7 +77,7 @@ def fetch(names: DatasetNames, data_folder: DataFolder = None, mirror: Mirror = 
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.data.prepare.load import load_problem
 
-    home = data_home(data_folder, mirror, offline)
+    home = data_directory(data_folder, mirror, offline)
     for card in _cards(names):
         problem = load_problem(card, home, for_console(console(stderr=True)))
         say(f"{card.name}: {problem.n} training and {problem.n_test} test rows of {problem.features} features")
@@ -89,7 +89,7 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     from mpu_bench.data.download import fetch
     from mpu_bench.data.prepare.load import obtainable
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
             found = fetch.verify(file, home)
@@ -99,7 +99,7 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
             write(f"{card.name}: has no files: it is generated on this machine\n")
 
 
-def _state(card: Card, home: DataHome) -> str:
+def _state(card: Card, home: DataDirectory) -> str:
     from mpu_bench.data.prepare.load import describe
 
     return (
@@ -112,7 +112,7 @@ def describe(names: DatasetNames, data_folder: DataFolder = None) -> None:
     """Describe datasets, their source, and their state on this machine."""
     from mpu_bench.cli import listing
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in _cards(names):
         console().print(listing.dataset_facts(card, home))
 
@@ -122,7 +122,7 @@ def path(names: DatasetNames, data_folder: DataFolder = None) -> None:
     """Print the folders of prepared datasets."""
     from mpu_bench.data.prepare.load import prepared_folder
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in _cards(names):
         write(f"{prepared_folder(card, home)}\n")
 
@@ -134,6 +134,6 @@ def clean(names: DatasetNames, data_folder: DataFolder = None) -> None:
 
     from mpu_bench.data.prepare.load import clean_prepared
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in _cards(names):
         say(f"{card.name}: {decimal(clean_prepared(card, home))} freed")

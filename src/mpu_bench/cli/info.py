@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_home, write
+from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_directory, write
 
 
 def list_kind(
@@ -40,4 +40,4 @@ def info(data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline
     """Show this machine, the versions and the folders in use."""
     from mpu_bench.cli import listing
 
-    console().print(listing.facts(data_home(data_folder, mirror, offline)))
+    console().print(listing.facts(data_directory(data_folder, mirror, offline)))

@@ -13,7 +13,7 @@ from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.display.terminal import Drawn, Terminal
@@ -144,7 +144,7 @@ def _config(name: str) -> Sequence[str]:
     return ", ".join(labels), used, experiment.description
 
 
-def facts(home: DataHome) -> Drawn:
+def facts(home: DataDirectory) -> Drawn:
     """Describe the machine, the versions and the folders in use."""
     from mpu_bench.core import cache
     from mpu_bench.experiment import environment
@@ -164,7 +164,7 @@ def facts(home: DataHome) -> Drawn:
     )
 
 
-def dataset_facts(card: Card, home: DataHome) -> Drawn:
+def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
     """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
     rows = [

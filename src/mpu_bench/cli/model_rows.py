@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.cli.options import data_home
+from mpu_bench.cli.options import data_directory
 from mpu_bench.core.rows import Rows, count
 from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import OwnFile, open_table
@@ -101,7 +101,7 @@ def _prepared(saved: SavedModel, name: str, folder: Path | None) -> Iterator[Pie
     from mpu_bench.models.inputs import with_constant
 
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(folder))
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_directory(folder))
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"

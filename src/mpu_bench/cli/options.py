@@ -15,7 +15,7 @@ import typer
 from mpu_bench.texts import plain
 
 if TYPE_CHECKING:
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.display.terminal import Terminal
     from mpu_bench.experiment.options import Options
 
@@ -43,11 +43,11 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:
+def data_directory(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataDirectory:
     """Return the data directory that the options name."""
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
 
-    return DataHome.from_options(folder, mirror, offline)
+    return DataDirectory.from_options(folder, mirror, offline)
 
 
 def _completed(kind: str) -> Callable[[str], list[str]]:

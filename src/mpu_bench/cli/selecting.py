@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mpu_bench.cli.options import FAILED, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
+from mpu_bench.cli.options import (
+    FAILED,
+    INTERRUPTED,
+    DataFolder,
+    Mirror,
+    Offline,
+    ResultsRoot,
+    console,
+    data_directory,
+    say,
+)
 from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
@@ -134,7 +144,7 @@ def try_(
     budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
     target = _target(device, flash, ram)
     name, options = _dataset(file, wishes)
-    home = data_home(data_folder, mirror, offline)
+    home = data_directory(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
     session = _session(source, budgets, only, seconds=seconds, target=target)
     session.most_bytes = most_bytes

@@ -22,7 +22,7 @@ from mpu_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from mpu_bench.config.read import Say
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.experiment.pool import Pool
     from mpu_bench.experiment.pool.cluster.connect import Cluster
 
@@ -113,12 +113,12 @@ class Options:
         return Path(self.results)
 
     @property
-    def home(self) -> DataHome:
+    def home(self) -> DataDirectory:
         """The data directory."""
-        from mpu_bench.data.download.cache import DataHome
+        from mpu_bench.data.download.cache import DataDirectory
 
         offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
-        return DataHome.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
+        return DataDirectory.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
 
     def _cluster(self) -> Cluster | None:
         """Return the cluster that makes the runs, if one does."""
@@ -202,7 +202,7 @@ class ReproduceOptions(Options):
         return Path(self.out or self.folder / "tables")
 
     @property
-    def home(self) -> DataHome:
+    def home(self) -> DataDirectory:
         """The data directory, with the limit of what is fetched."""
         from mpu_bench.config.schema import bytes_of
 

@@ -15,7 +15,7 @@ from typing import Any
 from mpu_bench import solvers
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import UserError
@@ -83,13 +83,13 @@ class PlannedRun:
         )
 
 
-def inspect(runs: Plan, home: DataHome) -> list[PlannedRun]:
+def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
     """Return what is there for each run, without fetching, preparing or loading anything."""
     return _with_ids(runs, {key: _describe(*named, home) for key, named in _datasets(runs).items()})
 
 
 def prepare_data(
-    runs: Plan, chosen: Sequence[Run], home: DataHome, pool: Pool, limits: Limits, progress: Progress
+    runs: Plan, chosen: Sequence[Run], home: DataDirectory, pool: Pool, limits: Limits, progress: Progress
 ) -> list[PlannedRun]:
     """Fetch and prepare the data of the chosen runs that can be made; a dataset that cannot be had becomes a reason."""
     needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
@@ -110,7 +110,7 @@ def _dataset(run: Run) -> Dataset:
     return run.dataset.name, json.dumps(dict(run.dataset.options), sort_keys=True)
 
 
-def _describe(name: str, options: Mapping[str, Any], home: DataHome) -> Description | str:
+def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Description | str:
     """Return what is known of a dataset, or why it cannot be had; its trouble is that of no other."""
     try:
         return describe(catalog.card(name, options), home)

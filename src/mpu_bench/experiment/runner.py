@@ -17,7 +17,7 @@ from mpu_bench import files
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import Config, Say, read_config
 from mpu_bench.config.schema import File
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import disturbance, environment, machine_code, plan, shared_matrix
@@ -88,7 +88,7 @@ def execute(
     runs: Plan,
     chosen: Sequence[Run],
     *,
-    home: DataHome,
+    home: DataDirectory,
     folder: Path,
     pool: Pool,
     listener: Listener,
@@ -104,7 +104,7 @@ def execute(
         All: what the tables are made of.
     chosen : sequence of Run
         Those of it to make now; what they need of others is made as well.
-    home : DataHome
+    home : DataDirectory
     folder : Path
         ``results/<name>``.
     pool : Pool
@@ -245,7 +245,7 @@ class _Session:
     """One invocation: where runs are made and where their results go."""
 
     experiment: Experiment
-    home: DataHome
+    home: DataDirectory
     store: Store
     pool: Pool
     listener: Listener

@@ -13,7 +13,7 @@ import yaml
 from mpu_bench.config.bounds import MOST_PASSES
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.data.cards.schema import Card
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import preprocessing_of, training_content
 from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
@@ -25,7 +25,7 @@ from mpu_bench.texts import one_line
 _HEAD = "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows.\n"
 
 
-def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
+def model_of(classifier: Any, card: Card, home: DataDirectory) -> SavedModel:
     """Return a chosen classifier as a model that takes the rows of the user's file.
 
     Parameters
@@ -34,7 +34,7 @@ def model_of(classifier: Any, card: Card, home: DataHome) -> SavedModel:
         Trained on the classes by number.
     card : Card
         Of the dataset.
-    home : DataHome
+    home : DataDirectory
         Where it is prepared.
     """
     from mpu_bench.estimators.saving import saved_model

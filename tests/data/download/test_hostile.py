@@ -14,7 +14,7 @@ import pytest
 from tests.downloads import known, served
 from tests.http_server import Raw, Server
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.remote_file import RemoteFile
 
@@ -225,11 +225,11 @@ def fetched(home: Path, *answers: Raw, policy: Policy = PATIENT, file: RemoteFil
     with Server(*answers) as server:
         url = f"http://alice:hunter2@127.0.0.1:{server.port}/a9a?t0ken=1"
         wanted = replace(file or known("a9a", content=CONTENT), urls=(url,))
-        reason = served(wanted, DataHome(home), policy, CONTENT, SECRETS)
+        reason = served(wanted, DataDirectory(home), policy, CONTENT, SECRETS)
         if reason:
             assert f"http://127.0.0.1:{server.port}/a9a: " in reason
             server.raw[:] = [GOOD]
-            assert served(wanted, DataHome(home), PATIENT, CONTENT, SECRETS) is None
+            assert served(wanted, DataDirectory(home), PATIENT, CONTENT, SECRETS) is None
     return reason
 
 

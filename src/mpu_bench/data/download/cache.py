@@ -19,7 +19,7 @@ from mpu_bench.data.download.remote_file import RemoteFile
 
 
 @dataclass(frozen=True)
-class DataHome:
+class DataDirectory:
     """Where data live and how they may be had.
 
     Attributes
@@ -43,7 +43,9 @@ class DataHome:
     remote: bool = False
 
     @classmethod
-    def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> DataHome:
+    def from_options(
+        cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False
+    ) -> DataDirectory:
         """Combine options, the environment and the platform's defaults, in this order.
 
         Parameters

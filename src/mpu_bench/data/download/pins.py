@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Len
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -52,7 +52,7 @@ class PinnedHash:
     inode: int = 0
 
 
-def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
+def read_pin(file: RemoteFile, home: DataDirectory) -> PinnedHash | None:
     """Return what is remembered of a file; None if nothing is.
 
     Raises
@@ -73,7 +73,7 @@ def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
         ) from error
 
 
-def write_pin(file: RemoteFile, home: DataHome, pin: PinnedHash) -> None:
+def write_pin(file: RemoteFile, home: DataDirectory, pin: PinnedHash) -> None:
     """Remember a file."""
     path = home.pin_path(file)
     with on_disk(path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.integrity import digest_file
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
@@ -24,7 +24,7 @@ Identity = tuple[int, int, int, int]
 
 
 def hashes_of(
-    file: RemoteFile, home: DataHome, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
+    file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
 ) -> PinnedHash:
     """Return the hashes of a file as it is now.
 
@@ -32,7 +32,7 @@ def hashes_of(
     ----------
     file : RemoteFile
         With a ``path``.
-    home : DataHome
+    home : DataDirectory
     progress : Progress
         Shown while hashing.
     anew : bool

@@ -21,7 +21,7 @@ from machines import Machines
 from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import ClusterError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
@@ -97,7 +97,7 @@ def task(tmp_path: Path) -> Callable[..., Task]:
     numbers = iter(range(10_000))
 
     def made(seed: int = 0, group: str = "", **more: Any) -> Task:
-        return Task(f"run{next(numbers)}", replace(run, seed=seed), DataHome(tmp_path), group=group, **more)
+        return Task(f"run{next(numbers)}", replace(run, seed=seed), DataDirectory(tmp_path), group=group, **more)
 
     return made
 

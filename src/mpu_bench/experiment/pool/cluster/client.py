@@ -29,7 +29,7 @@ from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import META, prepared_folder
 from mpu_bench.errors import ClusterError
@@ -151,7 +151,7 @@ class ClusterPool(Pool):
         return self._ended.pop(0)
 
     def prepare(  # noqa: D102
-        self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: Progress
+        self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: Progress
     ) -> str:
         self._progress = progress
         return self._preparing.prepare(name, options, home, limits, progress)
@@ -411,7 +411,7 @@ class ClusterPool(Pool):
             self._data[key] = _Data(card, portable_options(dataset), size)
         return self._data[key]
 
-    def _sent(self, data: _Data, home: DataHome, machine: str, worker: str) -> str:
+    def _sent(self, data: _Data, home: DataDirectory, machine: str, worker: str) -> str:
         """Send a dataset that is prepared here to a machine; return why it cannot be, if so."""
         folder, name = prepared_folder(data.card, home), self._name(machine)
 
