@@ -117,5 +117,5 @@ def test_folders_without_a_solver_in_common(called, place: Path) -> None:
     results(place / "y", solver="dcd")
     code, written = called("compare", "x", "y")
     assert code == 2
-    assert "no solver in common" in written
+    assert "share no solver" in written
     assert called("compare", "x", "y", "--solvers", "mpu", "dcd")[0] == 0

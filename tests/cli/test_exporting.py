@@ -37,7 +37,7 @@ def test_it_tells_how_many_labels_differ_and_what_it_takes(called, models: Path)
     assert "written: linear.c: int linear_predict(row) and void linear_scores(row, scores)" in said
     assert "flash: 36 bytes of constants; RAM: 28 bytes of stack arrays" in said
     assert "per prediction: 5 multiply-adds; for flash, RAM and time on a device: --device cortex-m0\n" in said
-    assert "is there already" in called("export-c", "linear.mpu", "--out", "linear.c")[1]
+    assert "already exists" in called("export-c", "linear.mpu", "--out", "linear.c")[1]
     code, said = called("export-c", "kernel.mpu", "--check", "rows.csv", "--fixed-point", "--name", "tiny")
     assert code == 0
     assert "int tiny_predict(const int16_t *row)" in said
@@ -137,7 +137,7 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
     (models / "other.c").unlink()
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
-    assert (code, "other_test.c: is there already" in said) == (2, True)
+    assert (code, "other_test.c: already exists" in said) == (2, True)
     assert not (models / "other.c").exists()
 
 

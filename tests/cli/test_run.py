@@ -112,7 +112,7 @@ def test_a_dry_run_tells_how_long_the_rest_takes(mpu_bench: Called) -> None:
     assert first.split() == ["checkerboard", "dcd", "seed=0", "has", "a", "result"]
     assert last.split() == ["checkerboard", "mpu", "seed=2", "to", "do"]
     assert "to do: 5 runs, about 0.0" in told
-    assert "of training; unknown for 3 of 5 runs" in told
+    assert "of training; unknown for 3 runs" in told
     assert "overhead (loading, evaluation, storage): about " in told
     assert "memory per run: up to " in told
 
