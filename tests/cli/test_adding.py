@@ -42,7 +42,14 @@ def test_from_a_file_to_a_result(mine: Path, place: Path, mpu_bench: Called) -> 
     data = str(place / "home")
     added = mpu_bench("data", "add", "mine.csv")
     assert added.returncode == 0, added.stderr
-    for told in ("left out", "numbers", "categories", "label", "'answer' (the last column)", "32 training and 8 test rows"):
+    for told in (
+        "left out",
+        "numbers",
+        "categories",
+        "label",
+        "'answer' (the last column)",
+        "32 training and 8 test rows",
+    ):
         assert told in added.stdout
     command = added.stdout.splitlines()[-2]
     assert command == "mpu-bench run quickstart --set name=mine --set 'datasets=[mine]' --repeats 1"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,24 +209,15 @@ def _keys_of_record(record: Record) -> Iterable[tuple[Any, ...]]:
 
 @cache
 def _parameters(solver: str, text: str, without: Sequence[str] = ()) -> str:
-    """Return the parameters that are not at their default, so that a new parameter makes no earlier run another."""
+    """Return as text the parameters that are not at their default."""
     try:
         values = json.loads(text)
     except ValueError:
         return text
     if not isinstance(values, dict):  # a file that another program has changed
         return text
-    defaults = _defaults(solver)
-    chosen = (name for name in sorted(values) if name not in without)
-    return json.dumps({name: values[name] for name in chosen if name not in defaults or values[name] != defaults[name]})
-
-
-@cache
-def _defaults(solver: str) -> Mapping[str, Any]:
-    try:
-        return {each.name: each.default for each in fields(solvers.load(solver))}
-    except UserError:  # of an earlier plugin, or an earlier version
-        return {}
+    chosen = solvers.chosen_parameters(solver, values)
+    return json.dumps({name: chosen[name] for name in sorted(chosen) if name not in without})
 
 
 def _size_by_card(run: Run) -> Size:
