@@ -79,6 +79,13 @@ def test_a_run_that_takes_longer_than_expected_is_not_about_to_end(clock: Clock)
     assert tried.seconds_left() == pytest.approx(10.0)
 
 
+def test_runs_that_fail_at_once_make_no_machine_fast(clock: Clock) -> None:
+    tried = Overall(RUNS, [100.0] * 8)
+    for run in RUNS[:4]:
+        tried.has_ended(run, "", record({"status": "unavailable", "reason": "no data"}))
+    assert tried.seconds_left() == 400
+
+
 BASELINE = Path(__file__).parents[2] / "results" / "baseline"
 FULL = [name for name in config_names() if (BASELINE / name / "runs.csv").is_file()]
 

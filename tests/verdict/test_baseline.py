@@ -10,6 +10,7 @@ import yaml
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text
 from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
+from mpu_bench.resources import config_path
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
@@ -221,7 +222,7 @@ def test_every_kept_result_is_of_a_config_of_a_paper_or_named_by_one():
     for folder in folders:
         facts = json.loads((folder / "about.json").read_text())
         assert facts["paper"] or any(re.search(rf"\b{facts['config']}\b", text) for text in of_papers)
-        assert (ROOT / "configs" / f"{facts['config']}.yaml").is_file()
+        assert config_path(facts["config"]) is not None
 
 
 def copied(name, folder, change):

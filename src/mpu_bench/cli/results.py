@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from mpu_bench.cli.options import FAILED, ResultsFolder, ResultsFolders, console, say, write
-
-
-class TableFormat(StrEnum):
-    """What a table can be exported to."""
-
-    CSV = "csv"
-    MARKDOWN = "md"
-    LATEX = "tex"
-    PARQUET = "parquet"
 
 
 def show(results: ResultsFolder) -> None:
@@ -77,7 +67,7 @@ def report(
 
 def export(
     results: ResultsFolder,
-    to: Annotated[TableFormat, typer.Option(help="The format.")] = TableFormat.CSV,
+    to: Annotated[Literal["csv", "md", "tex", "parquet"], typer.Option(help="The format.")] = "csv",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file to write. By default standard output.")
     ] = None,
@@ -96,7 +86,7 @@ def export(
     shape = Shape(caption=caption, label=label, bold=bold)
     if columns is not None:
         shape = replace(shape, columns=tuple(columns.split(",")))
-    text = exported(results, to.value, out, shape)
+    text = exported(results, to, out, shape)
     if text is not None:
         write(text)
 

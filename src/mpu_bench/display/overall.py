@@ -117,8 +117,9 @@ class Overall:
         now = self.under_way.pop(name, None)
         alike = self._alike[_settings(run)]
         alike.left -= 1
-        alike.ended += 1
-        alike.seconds += trained if now is None else max(trained, time.monotonic() - now.began - compiled)
+        if record.is_finished or alike.expected is None:  # what failed says nothing of how fast this machine is
+            alike.ended += 1
+            alike.seconds += trained if now is None else max(trained, time.monotonic() - now.began - compiled)
         self.ended += 1
         self.failed += not record.is_finished
         self.tallies[_group(run)].records.append(record)
