@@ -119,6 +119,7 @@ def test_the_text_is_the_table_of_the_terminal(results: mpu_bench.Results) -> No
 
 def test_figures_are_those_of_the_plots(results: mpu_bench.Results) -> None:
     assert results.figure().axes
+    assert results.figure(style="slides").get_figwidth() > results.figure().get_figwidth()
     assert results.figure("test-error", against="passes").axes[0].get_xlabel() == "passes"
     with pytest.raises(ConfigError, match="no figure 'test-eror': did you mean 'test-error'"):
         results.figure("test-eror")

@@ -92,7 +92,7 @@ class Results:
         with self._opened() as results:
             return csv_files.Tables(results).environment
 
-    def figure(self, name: str | None = None, against: str | None = None) -> Figure:
+    def figure(self, name: str | None = None, against: str | None = None, style: str = "paper") -> Figure:
         """Draw a figure of ``mpu-bench plot``.
 
         Parameters
@@ -101,15 +101,17 @@ class Results:
             Which; the first that there are data for by default.
         against : str, optional
             The horizontal axis of curves: ``"train_seconds"``, ``"passes"``, ...
+        style : {"paper", "slides"}
+            How large text and lines are.
 
         Raises
         ------
         ConfigError
-            If there is no figure or axis of this name.
+            If there is no figure, axis or style of this name.
         StoreError
             If there are no data for it.
         """
-        return figures.styled(figures.figures_of(self.folder, name, against)[0])
+        return figures.styled(figures.figures_of(self.folder, name, against)[0], style)
 
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._frames:

@@ -47,10 +47,10 @@ def test_files_for_programs_have_its_id(copy: Path) -> None:
 def test_the_page_has_its_word_mark_colour_and_meaning(copy: Path) -> None:
     call(copy, "report", RESULTS, "--out", "page")
     text = (copy / "page" / "index.html").read_text("utf-8")
-    assert '<dt class="known"><span class="mark">+</span> lucky guess: ' in text
+    assert '<dt class="open"><span class="mark">+</span> lucky guess: ' in text
     assert "<dd>a value that came out by luck</dd>" in text
-    assert '<th scope="col" class="number">lucky guess</th>' in text
-    assert "lucky guess" in text.partition('class="headline">')[2].partition("<")[0]
+    assert '<abbr title="a value that came out by luck">lucky guess</abbr>' in text
+    assert "lucky guess" in text.partition('<ul class="labels">')[2].partition("</ul>")[0]
 
 
 def test_tables_of_a_paper_have_it(copy: Path) -> None:

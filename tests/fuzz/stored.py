@@ -9,6 +9,7 @@ import lzma
 import sqlite3
 import zlib
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def _report(folder: Path) -> None:
 def _plot(folder: Path) -> None:
     with open_results(folder) as results:
         for figure in figure_data.figures(summaries(results), results.mean_curves()):
-            figure_data.as_data(figure)
+            json.dumps(asdict(figure))
 
 
 def _rewrite(folder: Path) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -10,8 +12,10 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from mpu_bench.report import drawing
+from mpu_bench.errors import ConfigError
+from mpu_bench.report import drawing, figures
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
+from mpu_bench.report.style import FORMATS
 
 SOLVERS = ("bpegasos projection", "bpegasos merging", "pegasos-multiclass")
 
@@ -72,6 +76,12 @@ def overlap(one: Bbox, other: Bbox) -> bool:
     return both is not None and both.width > 0.5 and both.height > 0.5
 
 
+def words(made: Drawing) -> str:
+    """Return what stands below a figure."""
+    below = made._supxlabel
+    return " ".join(below.get_text().split()) if below else ""
+
+
 def test_all_text_has_eight_points_and_a_figure_is_one_column_or_two_wide(drawn: Drawing) -> None:
     assert drawn.get_figwidth() in (3.3, 6.9)
     assert {text.get_fontsize() for text in shown(drawn.findobj(Text))} == {8.0}
@@ -80,6 +90,49 @@ def test_all_text_has_eight_points_and_a_figure_is_one_column_or_two_wide(drawn:
 def test_no_text_is_the_source_of_a_formula(drawn: Drawing) -> None:
     """Names may have dollars, so that formulas are not set; matplotlib's own labels of logarithmic axes are such."""
     assert not [text.get_text() for text in shown(drawn.findobj(Text)) if "$" in text.get_text()]
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=lambda path: path.name)
+def test_no_text_of_a_kept_picture_is_the_source_of_a_formula(picture: Path) -> None:
+    texts = ["".join(each.itertext()) for each in ElementTree.parse(picture).iter() if each.tag.endswith("}text")]
+    assert texts
+    assert not [text for text in texts if "$" in text or "\\" in text]
+
+
+@pytest.mark.baseline
+@pytest.mark.parametrize("name", ["sbp-figure2-ci", "fw-table2-ci", "mpu-table1-ci", "bpegasos-table1-ci"])
+def test_no_text_of_a_figure_of_the_baseline_is_the_source_of_a_formula(name: str) -> None:
+    for figure in figures.figures_of(DOCS.parent / "results" / "baseline" / name, figures.EVERY):
+        svg = ElementTree.fromstring(figures.drawn(figure, ["svg"])["svg"])
+        assert not [each.text for each in svg.iter() if each.tag.endswith("}text") and "$" in (each.text or "")]
+
+
+def test_slides_have_larger_type_on_a_page_of_their_own() -> None:
+    made = drawing.draw(FIGURES["one curve"], "slides")
+    sizes = {text.get_fontsize() for text in shown(made.findobj(Text))}
+    assert sizes == {11.0}
+    assert made.get_figwidth() == 6.0
+    thin, thick = (drawing.draw(FIGURES["one curve"], name).axes[0].lines[0].get_linewidth() for name in FORMATS)
+    assert thick > 1.3 * thin
+    with pytest.raises(ConfigError, match="slides"):
+        figures.styled(FIGURES["one curve"], "slide")
+
+
+def test_a_linear_axis_of_equal_numbers_shows_little_around_them() -> None:
+    series = tuple(Series(name, (1.0, 2.0), (99.56, 99.56)) for name in SOLVERS)
+    (on,) = drawing.draw(Figure("", "", (Panel("", "", "test accuracy, %", series),))).axes
+    low, high = on.get_ylim()
+    assert 99 < low < 99.56 < high < 100.1
+
+
+def test_the_smallest_bar_on_a_logarithmic_axis_can_be_seen() -> None:
+    series = (Series("fw", (0.0, 1.0), (0.01, 10.0), line=False), Series("mfw", (0.0, 1.0), (0.1, 1.0), line=False))
+    panel = Panel("seconds", "", "", series, x_log=False, y_log=True, categories=("a", "b"))
+    (on,) = drawing.draw(Figure("", "", (panel,))).axes
+    assert on.get_ylim()[0] <= 0.005
 
 
 def test_labels_of_ticks_do_not_overlap_and_every_axis_has_some(drawn: Drawing) -> None:
@@ -113,22 +166,26 @@ def test_titles_names_and_the_legend_are_whole_and_apart(drawn: Drawing) -> None
     assert not any(itertools.starmap(overlap, itertools.combinations([*boxes(drawn, titles), *legends], 2)))
 
 
-def test_bands_are_explained_and_published_numbers_are_one_entry() -> None:
+def test_bands_are_explained_and_reported_numbers_are_one_entry() -> None:
     panel = FIGURES["one curve"].panels[0]
     marks = tuple(
         Series(f"{name}, published", (1e10,), (9.0,), line=False, published=True, about=name) for name in SOLVERS
     )
     made = drawing.draw(Figure("", "", (replace(panel, series=(*panel.series, *marks)),)))
-    words = [text.get_text() for text in made.legends[0].get_texts()]
-    assert words == [*SOLVERS, "published", "band: one standard deviation of 5 runs"]
+    assert [text.get_text() for text in made.legends[0].get_texts()] == [*SOLVERS, "reported"]
+    assert words(made) == "band: one standard deviation of 5 runs"
 
 
 def test_curves_enter_from_above_and_a_level_has_its_word() -> None:
-    (on,) = drawing.draw(FIGURES["limits"]).axes
+    made = drawing.draw(FIGURES["limits"])
+    (on,) = made.axes
     assert on.get_ylim() == (8.0, 21.0)
     assert on.get_xlim()[0] == pytest.approx(2.0)
     assert on.get_title("right") == "↑ to 50"
-    assert [text.get_text() for text in on.texts] == ["best constant"]
+    assert [text.get_text() for text in made.legends[0].get_texts()] == [*SOLVERS, "best constant"]
+    (panel,) = FIGURES["limits"].panels
+    beyond = drawing.draw(Figure("", "", (replace(panel, levels=(Level("best constant", 60.0),)),)))
+    assert [text.get_text() for text in beyond.legends[0].get_texts()] == list(SOLVERS)
 
 
 def test_bars_stand_beside_each_other_and_published_numbers_on_them() -> None:
@@ -162,7 +219,7 @@ def test_a_curve_is_dotted_after_its_first_pass_and_the_legend_says_so() -> None
     before, after = made.axes[0].lines[:2]
     assert list(before.get_xdata()) + list(after.get_xdata())[1:] == list(first.x)  # type: ignore[arg-type]
     assert before.get_xdata()[-1] == after.get_xdata()[0] == first.x[2]  # type: ignore[index]
-    assert "dotted: after the first pass" in [text.get_text() for text in made.legends[0].get_texts()]
+    assert "dotted: after the first pass" in words(made)
 
 
 def test_bars_of_ranks_join_the_groups_of_the_test() -> None:
@@ -182,16 +239,16 @@ def test_the_same_figure_has_the_same_bytes_whatever_a_user_has_set() -> None:
 
 
 def test_what_lies_beyond_the_axis_is_explained() -> None:
-    made = drawing.draw(FIGURES["limits"])
-    assert drawing.BEYOND in [text.get_text() for text in made.legends[0].get_texts()]
-    assert drawing.BEYOND not in [text.get_text() for text in drawing.draw(FIGURES["bars"]).legends[0].get_texts()]
+    assert drawing.BEYOND in words(drawing.draw(FIGURES["limits"]))
+    assert drawing.BEYOND not in words(drawing.draw(FIGURES["bars"]))
 
 
-@pytest.mark.parametrize("count", [4, 7, 12])
-def test_a_legend_is_smaller_than_the_plot(count: int) -> None:
+@pytest.mark.parametrize("style", FORMATS)
+@pytest.mark.parametrize("count", [4, 7, 12, 60])
+def test_a_legend_is_smaller_than_the_plot(count: int, style: str) -> None:
     first = FIGURES["one curve"].panels[0].series[0]
     series = tuple(replace(first, label=f"a solver of some length {k}", solver=f"s{k}") for k in range(count))
-    made = drawing.draw(Figure("", "", (replace(FIGURES["one curve"].panels[0], series=series),)))
+    made = drawing.draw(Figure("", "", (replace(FIGURES["one curve"].panels[0], series=series),)), style)
     FigureCanvasAgg(made).draw()
     assert made.legends[0].get_window_extent().height < made.axes[0].get_window_extent().height
 

@@ -67,7 +67,7 @@ def test_published_numbers_stand_beside_the_measured():
     rows.append(row("usps", "perceptron", test_error=0.05))
     panel = make("budget", rows, []).panels[0]
     found = {each.label: each for each in panel.series}
-    assert found["bpegasos, published"].y == pytest.approx((8.0, 6.1))
+    assert found["bpegasos, reported"].y == pytest.approx((8.0, 6.1))
     assert found["perceptron"].x == (100, 500)  # no budget: the same at every size
 
 
@@ -118,11 +118,11 @@ def test_a_series_of_datasets_has_a_panel_of_its_own():
     assert [each.title for each in panel] == ["w1a to w3a"]
     assert [each.label for each in panel[0].series] == [
         "cvm",
-        "cvm, published",
+        "cvm, reported",
         "fw",
-        "fw, published",
+        "fw, reported",
         "mfw",
-        "mfw, published",
+        "mfw, reported",
     ]
 
 
@@ -253,7 +253,7 @@ def test_speed_up_is_over_the_first_solver():
     found = {each.label: each.y for each in panel.series}
     assert found["fw"] == pytest.approx((1000, 2000, 4000))
     assert found["mfw"] == pytest.approx((500, 1000, 2000))
-    assert found["fw, published"] == pytest.approx(found["fw"])
+    assert found["fw, reported"] == pytest.approx(found["fw"])
     assert panel.y_label == "speed-up over cvm"
     assert make("length-vectors", SERIES, []).panels[0].series[0].y == (1000, 2000, 4000)
 
@@ -297,6 +297,41 @@ def test_budgets_and_parameters_are_ranked_apart_on_two_datasets_or_more():
     best = ("bpegasos merging B=500", "bpegasos removal B=100", "bpegasos merging B=100", "bpegasos none")
     assert panel.names == best
     assert make("ranks", rows[:4], []) is None
+
+
+def test_a_kernel_is_named_where_nothing_else_tells_rows_apart():
+    rows = [
+        row("letter", "bpegasos", budget=size, parameters={"vectors": size}, test_error=0.1 * k) | {"kernel": kernel}
+        for size in (100, 500) for k, kernel in enumerate(("gaussian(gamma=1)", "gaussian(gamma=4)"), start=1)
+    ]  # fmt: skip
+    (panel,) = make("budget", rows, []).panels
+    labels = [each.label for each in panel.series]
+    assert labels == ["bpegasos gaussian(gamma=1)", "bpegasos gaussian(gamma=4)"]
+    assert [each.x for each in panel.series] == [(100, 500)] * 2
+    for each, number in zip(rows, (1, 2, 1, 2), strict=True):
+        each["parameters"] = json.dumps({"vectors": each["budget_vectors"], "C": number})
+    assert [each.label for each in make("budget", rows, []).panels[0].series] == ["bpegasos C=1", "bpegasos C=2"]
+
+
+def test_a_parameter_is_named_on_the_datasets_on_which_it_varies():
+    def curve(dataset, C):
+        return [each | {"parameters": json.dumps({"C": C})} for each in CURVES if each["dataset"] == dataset]
+
+    others = [
+        each | {"dataset": f"more{k}", "parameters": json.dumps({"C": 10 + k})} for k in range(3) for each in CURVES
+    ]
+    figure = make("test-error", [], [*curve("adult", 1), *curve("web", 2), *curve("web", 3), *others])
+    names = {panel.title: [each.label for each in panel.series] for panel in figure.panels}
+    assert names["adult"] == ["sbp", "sdca"]
+    assert names["web"] == ["sbp C=2", "sdca C=2", "sbp C=3", "sdca C=3"]
+
+
+def test_ranks_of_too_many_to_be_read_are_not_drawn():
+    rows = [
+        row(name, "fw", parameters={"C": C}, test_accuracy_percent=90.0 + C) for name in "abc" for C in range(20)
+    ]  # fmt: skip
+    assert make("ranks", rows, []) is None
+    assert make("ranks", [each for each in rows if json.loads(each["parameters"])["C"] < 16], []) is not None
 
 
 def test_ranks_leave_out_who_was_not_measured_on_most_datasets():

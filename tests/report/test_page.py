@@ -18,7 +18,7 @@ from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline
 from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.verdict import Verdict
+from mpu_bench.verdict.verdict import Finding, Verdict
 from oracles import made_up
 
 CELL = Cell("value", column="nu", published=1.0, measured=1.0, count=1)
@@ -52,22 +52,35 @@ def test_every_row_says_how_to_repeat_it(written):
     assert "mpu-bench run configs/made-up.yaml --only dataset=adult --only solver=sbp" in written.read_text()
 
 
-def test_a_sentence_says_what_came_of_it(written):
-    assert re.search(r'<p class="headline">(Of \d+ |1 reported value|1 claim)', written.read_text())
-    numbers = [
-        replace(CELL, verdict=verdict)
-        for verdict in map(Verdict, ("agrees", "agrees", "undecided", "differs", "not run"))
+def test_each_colour_of_the_bar_is_in_one_piece_and_has_a_label(written):
+    (bar,) = re.findall(r'<div class="bar".*?</div>', written.read_text(), re.S)
+    pieces = re.findall(r'<span class="(\w+)" style="flex-grow: (\d+)">', bar)
+    colours = [colour for colour, _ in pieces]
+    assert colours == [each for each in ("good", "bad", "open") if each in colours]
+    (labels,) = re.findall(r'<ul class="labels">.*?</ul>', written.read_text(), re.S)
+    assert re.findall(r"</span> (\d+) (?:not )?(?:reproduced|known)</strong>", labels) == [count for _, count in pieces]
+    assert {Finding.OPEN.page, Finding.NOTHING.page} == {"open"}
+
+
+def test_words_of_verdicts_say_what_they_mean(written):
+    text = written.read_text()
+    assert re.search(r'<abbr title="[^"]{20,}">(reproduced|inconclusive|not run|not reproduced)</abbr>', text)
+    assert re.search(r'<tr data-verdict="[^"]+"><td class="\w+" title="[^"]{20,}">', text)
+
+
+def test_the_chart_has_a_mark_for_each_reported_value_with_accuracies_as_errors():
+    cells = [
+        replace(CELL, column="accuracy_percent", published=90.0, measured=92.0, verdict=Verdict.NOT_REPRODUCED),
+        replace(CELL, kind="ratio", column="seconds", over="dcd", published=2.0, measured=3.0),
+        replace(CELL, measured=None),
+        replace(CELL, kind="claim"),
+        CELL,
     ]
-    explained = replace(CELL, verdict=Verdict.NOT_REPRODUCED, explained="why")
-    claims = [replace(CELL, kind="claim", verdict=verdict) for verdict in map(Verdict, ("holds", "refuted", "not run"))]
-    assert page.headline([*numbers, explained, *claims]) == (
-        "Of 5 reported values that were judged, 2 reproduced, 2 not reproduced (1 explained), 1 inconclusive. "
-        "Of 2 claims that were judged, 1 supported, 1 contradicted."
-    )
-    assert page.headline(claims[:1]) == "1 claim was judged: 1 supported."
-    assert page.headline(
-        [numbers[4], claims[2], replace(CELL, kind="ratio", verdict=Verdict.NOT_COMPARABLE)]
-    ).startswith("None")
+    panels = {each["title"]: each["points"] for each in page._compared(cells)}
+    assert [each[:3] for each in panels["test error, %"]] == [[10.0, 8.0, "bad"]]
+    assert [each[:2] for each in panels["seconds relative to another solver's"]] == [[2.0, 3.0]]
+    assert len(panels["other values"]) == 1
+    assert "reported 90, measured 92: not reproduced" in panels["test error, %"][0][3]
 
 
 def test_of_how_many_machines_seconds_are_is_said(tmp_path):
@@ -87,8 +100,8 @@ def test_two_folders_of_one_experiment_stand_apart_and_count_once(tmp_path):
     first, second = made_up.results(tmp_path / "a"), made_up.results(tmp_path / "b")
     once = page.write([first], tmp_path / "once").read_text()
     both = page.write([first, second], tmp_path / "both").read_text()
-    headlines = [re.findall(r'class="headline">(.*?)</p>', text) for text in (once, both)]
-    assert headlines[0] == headlines[1] != []
+    counted = [re.findall(r'<ul class="labels">.*?</ul>', text, re.S) for text in (once, both)]
+    assert counted[0] == counted[1] != []
     assert re.findall(r'id="(experiment-[^"]*)"', both) == ["experiment-made-up", "experiment-made-up-2"]
     data = re.search(r'id="figures">(.*?)</script>', both, re.S)
     assert set(json.loads(data[1])) == {"made-up-test-error", "made-up-2-test-error"}
@@ -144,7 +157,7 @@ def test_numbers_that_differ_are_as_many_as_are_counted(tmp_path):
     kept = [BASELINE / "sbp-table2", BASELINE / "sbp-table2-ci", BASELINE / "sbp-runtime"]
     text = page.write(kept, tmp_path / "page").read_text()
     (listed,) = re.findall(r'aria-label="Values that are not reproduced">(.*?)</section>', text, re.S)
-    (counted,) = re.findall(r"reported values? that were judged, .*?(\d+) not reproduced\b", text)
+    (counted,) = re.findall(r'<li>(?:(?!</li>).)*?(\d+) <abbr title="[^"]*">not reproduced</abbr>', text)
     assert listed.count("<tr><td") == int(counted)
 
 
@@ -213,6 +226,16 @@ return [...document.querySelectorAll('body *')].filter((e) => [...e.childNodes].
   return [(a + 0.05) / (b + 0.05), e.outerHTML.slice(0, 80)];
 });
 """
+
+
+HINTS = """
+return [...document.querySelectorAll('.scroll')].filter((e) => e.checkVisibility()).map(
+  (e) => [e.scrollWidth > e.clientWidth + 1, e.nextElementSibling.className === 'hint' && !e.nextElementSibling.hidden])
+"""
+
+TOPS = "return ['.bar', '.compared svg'].map((each) => document.querySelector(each).getBoundingClientRect().top)"
+PANELS = "return document.querySelector('.compared').dataset.panels"
+MARKS = "return document.querySelectorAll('.compared svg title').length"
 
 
 def test_in_a_browser(browser):
@@ -290,6 +313,43 @@ def test_no_page_is_wider_than_the_window(browser, papers, width):
         browser.get(papers.with_name(f"{name}.html").as_uri())
         browser.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.baseline
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_tables_that_are_wider_than_the_page_say_so(browser, papers, width):
+    phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    browser.get(papers.with_name("bpegasos-2010.html").as_uri())
+    browser.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    found = browser.execute_script(HINTS)
+    assert [each for each in found if each[0] != each[1]] == []
+    assert any(wider for wider, _ in found)
+
+
+@pytest.mark.baseline
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+def test_a_chart_is_on_the_first_screen(browser, papers, width, height):
+    phone = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    for name in ("index", "bpegasos-2010"):
+        browser.get(papers.with_name(f"{name}.html").as_uri())
+        bar, chart = browser.execute_script(TOPS)
+        assert bar < chart < height
+        points = sum(len(each["points"]) for each in json.loads(browser.execute_script(PANELS)))
+        assert browser.execute_script(MARKS) == points > 1
+
+
+@pytest.mark.baseline
+def test_a_paper_begins_with_its_figures(papers):
+    text = papers.with_name("bpegasos-2010.html").read_text()
+    first = text.index('data-figure="bpegasos-figure1-test-accuracy"')
+    assert (
+        text.index('<figure class="compared"') < first < text.index("sortable by-table") < text.index('class="printed"')
+    )
+    assert text.count('data-figure="bpegasos-figure1-test-accuracy"') == 1
+    assert text.index('id="experiment-bpegasos-figure1"') < text.index('data-figure="bpegasos-figure1-test-error"')
 
 
 @pytest.mark.baseline

@@ -36,14 +36,16 @@ def plot(
         Path | None, typer.Option(metavar="DIR", help="The folder for the figures. By default RESULTS/figures.")
     ] = None,
     to: Annotated[str, typer.Option(metavar="FORMATS", help="The file formats, comma-separated.")] = "svg,pdf,png",
+    style: Annotated[
+        Literal["paper", "slides"],
+        typer.Option(help="The size: paper, for a column of a paper; slides, with large type."),
+    ] = "paper",
 ) -> None:
-    """Draw the figures of a results folder as SVG, PDF and PNG.
-
-    Figures are as wide as a column of a paper.
-    """
+    """Draw the figures of a results folder as SVG, PDF and PNG."""
     from mpu_bench.report import figures
 
-    for path in figures.plot(results, figure, against=against, out=out, forms=list(dict.fromkeys(to.split(",")))):
+    forms = list(dict.fromkeys(to.split(",")))
+    for path in figures.plot(results, figure, against=against, out=out, forms=forms, style=style):
         say(f"written: {path}")
 
 

@@ -1,4 +1,4 @@
-"""Figures by matplotlib, at the size they are printed: one column, or two for many panels, with text of 8 points."""
+"""Figures by matplotlib, at the size they are printed or shown: one column, or a wide one for many panels."""
 
 from __future__ import annotations
 
@@ -14,83 +14,86 @@ from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.container import BarContainer
 from matplotlib.figure import Figure as Drawing
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.style import context
-from matplotlib.transforms import blended_transform_factory
 
 from mpu_bench.report import ranks_drawing, style, ticks
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
+from mpu_bench.report.style import FORMATS, Format
 
 # What a file of each form says of itself: no dates, so that the same results give the same bytes
 _METADATA: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
-ONE_COLUMN, TWO_COLUMNS = 3.3, 6.9  #: widths in inches
-TEXT_POINTS = 8
-_DPI = 300  # of PNG
-_HEIGHTS = {1: 2.2, 2: 2.2, 3: 1.8}  # of a panel in inches, by the number of columns
 BEYOND = "\N{UPWARDS ARROW}\N{DOWNWARDS ARROW}: how far curves go beyond the axis"  #: what a note at a panel means
-_BAR_HEIGHT = 1.9  # of a panel of bars in inches
+_DPI = 300  # of PNG
+_POINTS_PER_INCH = 72
+_EM = FORMATS["paper"].text / _POINTS_PER_INCH  # inches of print, in which the next four are measured
+_BAR_HEIGHT = 17 * _EM  # of a panel of bars
+_LINE = 1.44 * _EM  # of words below
+_LETTER = 0.56 * _EM
+_AROUND = 4.5 * _EM  # of the height of a panel: above and below its axis
 _MOST_BARS = 16  # of a panel as wide as a column
-_LINE = 0.16  # of words below, in inches
-_LETTERS_PER_INCH = 15
-_AROUND = 0.5  # inches, of the height of a panel: above and below its axis
 _MARKS = 6  # of a line with many points, about
 _BARS_WIDTH = 0.8  # of all bars of a category
 _BESIDE_BARS = 0.07  # how far a level reaches beyond them on each side
-_SHADES = (1.0, 0.8, 0.65, 0.5)  # of bars, by the dashes of lines
+_SHADES = (1.0, 0.8, 0.65, 0.5, 0.9, 0.72, 0.57, 0.42)  # of bars, by the dashes of lines
+_FOOT = 0.5  # of the smallest number: where bars on a logarithmic axis begin
+_FLAT = 0.005  # of a number: what a linear axis shows above and below, where all are the same
 _AGAIN: Any = (0, (1, 1.5))  # the line of a curve after the first pass
 _AGAIN_WIDTH = 0.9
 _MOST_LEGEND = 0.35  # of the height of the panels, beyond which a figure is wider
-_POINTS_PER_INCH = 72
-_LEVEL_WIDTH = 0.6
-_ON_WHITE: Any = {"facecolor": "#ffffff", "alpha": 0.6, "linewidth": 0, "pad": 0.5}
-_STYLE: Any = {
-    "font.size": TEXT_POINTS,
-    **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), TEXT_POINTS),
-    **dict.fromkeys(("legend.fontsize", "figure.titlesize", "figure.labelsize"), TEXT_POINTS),
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.4,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-    "legend.handlelength": 2.4,
-    "legend.columnspacing": 1.2,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 3.2,
-    "lines.markeredgewidth": 0.8,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "mpu-bench",
-    "pdf.fonttype": 42,
-    "text.parse_math": False,  # names are words, whatever dollars they have
-}
+_LEVELS: Any = ("-", (0, (8, 3)))  # the lines of levels, in turn
+_LEVEL_WIDTH = 0.8
 
 
-def files(figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
-    """Return the content of a figure's files, by their forms."""
-    with styled():
-        return saved(_drawn(figure), forms)
+def _settings(form: Format) -> Any:
+    """Return what matplotlib is told, with lines and markers as large as the text asks for."""
+    return {
+        "font.size": form.text,
+        **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), form.text),
+        **dict.fromkeys(("legend.fontsize", "figure.titlesize", "figure.labelsize"), form.text),
+        "font.family": "DejaVu Sans",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.linewidth": 0.6 * form.size,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": "#dddddd",
+        "grid.linewidth": 0.4 * form.size,
+        "xtick.major.width": 0.6 * form.size,
+        "ytick.major.width": 0.6 * form.size,
+        "legend.frameon": False,
+        "legend.handlelength": 3.0,
+        "legend.columnspacing": 1.2,
+        "lines.linewidth": 1.1 * form.size,
+        "lines.markersize": 3.2 * form.size,
+        "lines.markeredgewidth": 0.8 * form.size,
+        "figure.constrained_layout.h_pad": 0.03,
+        "figure.constrained_layout.w_pad": 0.03,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "mpu-bench",
+        "pdf.fonttype": 42,
+        "text.parse_math": False,  # names are words, whatever dollars they have
+    }
 
 
-def draw(figure: Figure) -> Drawing:
+def files(figure: Figure, forms: Sequence[str], style_name: str = "paper") -> dict[str, bytes]:
+    """Return the content of a figure's files, by their forms, drawn in a style of `style.FORMATS`."""
+    with styled(style_name):
+        return saved(_drawn(figure, FORMATS[style_name]), forms)
+
+
+def draw(figure: Figure, style_name: str = "paper") -> Drawing:
     """Draw a figure for a program, which may go on with it."""
-    with styled():
-        return _drawn(figure)
+    with styled(style_name):
+        return _drawn(figure, FORMATS[style_name])
 
 
-def styled() -> AbstractContextManager[None]:
+def styled(style_name: str = "paper") -> AbstractContextManager[None]:
     """Return the context in which everything is drawn alike, whatever a user has set for matplotlib."""
-    return context(["default", _STYLE])
+    return context(["default", _settings(FORMATS[style_name])])
 
 
 def saved(drawing: Drawing, forms: Sequence[str]) -> dict[str, bytes]:
@@ -103,57 +106,59 @@ def saved(drawing: Drawing, forms: Sequence[str]) -> dict[str, bytes]:
     return contents
 
 
-def _drawn(figure: Figure) -> Drawing:
-    """Draw a figure, its panels row by row, and one legend below."""
-    columns = figure.columns or _columns(len(figure.panels))
+def _drawn(figure: Figure, form: Format) -> Drawing:
+    """Draw a figure: one legend, below it the panels row by row, and what must be known of them."""
+    count = len(figure.panels)
+    columns = figure.columns or min(count if count <= 3 else 2 if count == 4 else 3, form.columns)
     lines = math.ceil(len(figure.panels) / columns)
-    width = _width(figure, columns)
     in_lines = [figure.panels[line * columns :][:columns] for line in range(lines)]
-    heights = [max(_height(panel, columns) for panel in line) for line in in_lines]
-    drawing = Drawing(figsize=(width, sum(heights)), layout="constrained")
+    heights = [max(_height(panel, columns, form) for panel in line) for line in in_lines]
+    drawing = Drawing(figsize=(_width(figure, columns, form), sum(heights)), layout="constrained")
     axes = drawing.subplots(lines, columns, squeeze=False, height_ratios=heights).ravel()
-    styles = figure.styles()
+    styles, levels = figure.styles(), _levels(figure)
     for index, (on, panel) in enumerate(zip(axes, figure.panels, strict=False)):
         if panel.names:
             ranks_drawing.draw(on, panel, styles)
         else:
-            _draw_panel(on, panel, styles, int(_LETTERS_PER_INCH * (heights[index // columns] - _AROUND)))
+            letters = int((heights[index // columns] - _AROUND * form.size) / (_LETTER * form.size))
+            _draw_panel(on, panel, styles, levels, letters)
             below = figure.panels[index + columns] if index + columns < len(figure.panels) else None
             _share_labels(on, panel, figure.panels[index - 1] if index % columns else None, below)
     for on in axes[len(figure.panels) :]:
         on.set_visible(False)
-    if figure.panels[0].names:
-        _add_words(drawing, figure.caption.partition("; ")[2], width)
-    else:
-        _add_legend(drawing, _handles(figure, styles), width)
+    words = _remarks(figure)
+    if not figure.panels[0].names:
+        drawn = {line.get_label() for on in axes for line in on.get_lines()}
+        shown = [sample for label, sample in levels.items() if label in drawn]
+        _add_legend(drawing, [*_handles(figure, styles), *shown], form)
+    if words:
+        wrapped = textwrap.wrap("; ".join(words), int(drawing.get_figwidth() / (_LETTER * form.size)))
+        drawing.supxlabel("\n".join(wrapped), color=style.GREY)
+        drawing.set_figheight(drawing.get_figheight() + _LINE * form.size * len(wrapped))
     return drawing
 
 
-def _columns(panels: int) -> int:
-    return panels if panels <= 3 else 2 if panels == 4 else 3
-
-
-def _width(figure: Figure, columns: int) -> float:
+def _width(figure: Figure, columns: int, form: Format) -> float:
     """Return a figure's width in inches."""
     bars = max(len(panel.categories) * max(1, len(_bars(panel))) for panel in figure.panels)
     letters = max((len(name) for panel in figure.panels for name in panel.names), default=0)
     names = max(len(panel.names) for panel in figure.panels)
     is_wide = columns > 1 or bars > _MOST_BARS
     is_wide |= letters > ranks_drawing.MOST_LETTERS or names > ranks_drawing.MOST_NAMES
-    return TWO_COLUMNS if is_wide else ONE_COLUMN
+    return max(form.widths[is_wide], ranks_drawing.least_width(letters) * form.size)
 
 
-def _height(panel: Panel, columns: int) -> float:
+def _height(panel: Panel, columns: int, form: Format) -> float:
     if panel.names:
-        return ranks_drawing.height(panel)
-    return _BAR_HEIGHT if panel.categories else _HEIGHTS.get(columns, _HEIGHTS[3])
+        return ranks_drawing.height(panel) * form.size
+    return _BAR_HEIGHT * form.size if panel.categories else form.heights[min(columns, len(form.heights)) - 1]
 
 
 def _bars(panel: Panel) -> list[Series]:
     return [series for series in panel.series if not series.published]
 
 
-def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], letters: int) -> None:
+def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], levels: Mapping[str, Line2D], letters: int) -> None:
     """Draw a panel; so many letters have room along its vertical axis."""
     on.set_title(panel.title, loc="left")
     if panel.note:
@@ -168,15 +173,27 @@ def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], letters: int)
         for index, series in enumerate(panel.series):
             _draw_series(on, series, style.of(styles[series.label]), index)
         ticks.set_ticks(on.xaxis, log=panel.x_log)
-    if panel.limits:
-        on.set_ylim(*panel.limits)
+    limits = panel.limits or _limits(panel)
+    if limits:
+        on.set_ylim(*limits)
     if panel.entry:
         on.set_xlim(left=panel.entry)
     on.autoscale_view()  # now: what is added later changes no limits
     on.set_autoscale_on(False)
     for level in panel.levels:
-        _draw_level(on, level)
+        _draw_level(on, level, levels)
     ticks.set_ticks(on.yaxis, log=panel.y_log)
+
+
+def _limits(panel: Panel) -> tuple[float | None, ...]:
+    """Return what an axis shows that has no limits: room around equal numbers, and the foot of bars."""
+    numbers = [y for series in panel.series for y in series.y]
+    if panel.categories:
+        return (_FOOT * min(numbers), None) if panel.y_log and not panel.levels else ()
+    if panel.y_log or len({*numbers, *(y for series in panel.series for y in (*series.low, *series.high))}) > 1:
+        return ()
+    room = _FLAT * abs(numbers[0]) or 1.0
+    return numbers[0] - room, numbers[0] + room
 
 
 def _share_labels(on: Axes, panel: Panel, left: Panel | None, below: Panel | None) -> None:
@@ -229,9 +246,9 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
         look = style.of(styles[series.label])
         if not series.published:
             centers, heights = [x + off[series.label] for x in series.x], [y - base for y in series.y]
-            drawn = on.bar(centers, heights, width, base, color=look.colour)
-            _shade(drawn, look)
-            _draw_deviations(on, series, off[series.label])
+            on.bar(centers, heights, width, base, color=look.colour, alpha=_SHADES[style.DASHES.index(look.dashes)])
+            if series.low:
+                on.errorbar(centers, series.y, _deviations(series), fmt="none", ecolor="#000000", elinewidth=0.6)
     for series in panel.series:
         if series.published and series.about in off:
             on.plot(
@@ -244,61 +261,53 @@ def _draw_bars(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     on.grid(visible=False, axis="x")
 
 
-def _shade(bars: BarContainer, look: style.Style) -> None:
-    """Make bars of one colour lighter or darker than the next in grey: by their dashes."""
-    for bar in bars:
-        bar.set_alpha(_SHADES[style.DASHES.index(look.dashes)])
-
-
-def _draw_deviations(on: Axes, series: Series, off: float) -> None:
-    if series.low:
-        centers = [x + off for x in series.x]
-        on.errorbar(centers, series.y, _deviations(series), fmt="none", ecolor="#000000", elinewidth=0.6)
-
-
-def _draw_level(on: Axes, level: Level) -> None:
-    """Draw a level if it is within what is shown."""
+def _draw_level(on: Axes, level: Level, levels: Mapping[str, Line2D]) -> None:
+    """Draw a level across a panel, or over the bars of a category, if it is within what is shown."""
     low, high = on.get_ylim()
-    if not low <= level.y <= high:
-        return
-    if level.category is not None:
-        _draw_level_of_bars(on, level, level.category)
-        return
-    on.axhline(level.y, color=style.GREY, linewidth=_LEVEL_WIDTH, zorder=1.5)
-    at_end = blended_transform_factory(on.transAxes, on.transData)
-    is_high = level.y > low + 0.85 * (high - low)
-    on.annotate(
-        level.label, (1.0, level.y), xycoords=at_end, xytext=(0, -1.5 if is_high else 1.5), textcoords="offset points",
-        ha="right", va="top" if is_high else "bottom", color=style.GREY, bbox=_ON_WHITE,
-    )  # fmt: skip
+    if low <= level.y <= high:
+        ends = on.get_xlim()
+        if level.category is not None:
+            half = _BARS_WIDTH / 2 + _BESIDE_BARS
+            ends = level.category - half, level.category + half
+        line = Line2D(ends, (level.y, level.y), zorder=1.5 if level.category is None else 3)
+        line.update_from(levels[level.label])
+        on.add_line(line)
 
 
-def _draw_level_of_bars(on: Axes, level: Level, category: int) -> None:
-    """Draw a level over the bars of a category, black to be seen on every colour."""
-    ends = [category - _BARS_WIDTH / 2 - _BESIDE_BARS, category + _BARS_WIDTH / 2 + _BESIDE_BARS]
-    on.plot(ends, [level.y, level.y], color="#000000", linewidth=_LEVEL_WIDTH, zorder=3, label=level.label)
+def _levels(figure: Figure) -> dict[str, Line2D]:
+    """Return a sample of the line of each level, by its label: black over bars, to be seen on every colour."""
+    found = {level.label: level.category is not None for panel in figure.panels for level in panel.levels}
+    return {
+        label: Line2D([], [], color="#000000" if is_over_bars else style.GREY, linestyle=_LEVELS[index % len(_LEVELS)],
+                      linewidth=_LEVEL_WIDTH, label=label)
+        for index, (label, is_over_bars) in enumerate(found.items())
+    }  # fmt: skip
 
 
 def _handles(figure: Figure, styles: Mapping[str, int]) -> list[Artist]:
-    """Return what the legend shows: a sample of each solver, of published numbers, and of bands."""
+    """Return a sample of each solver for the legend, and of reported numbers."""
     every = [(panel, series) for panel in figure.panels for series in panel.series]
     samples = {series.label: (bool(panel.categories), series) for panel, series in every if not series.published}
     shown: list[Artist] = [
         _sample(series, style.of(styles[label]), is_bar=is_bar) for label, (is_bar, series) in samples.items()
     ]
     if any(series.published for _, series in every):
-        shown.append(Line2D([], [], linestyle="", marker="x", color="#000000", label="published"))
-    if any(series.again for _, series in every):
-        dots: Any = {"linestyle": _AGAIN, "linewidth": _AGAIN_WIDTH, "color": style.GREY}
-        shown.append(Line2D([], [], label="dotted: after the first pass", **dots))
-    if any(panel.note and panel.entry for panel in figure.panels):
-        shown.append(Line2D([], [], linestyle="", label=BEYOND))
-    levels = [level for panel in figure.panels for level in panel.levels if level.category is not None]
-    shown += [Line2D([], [], color="#000000", linewidth=_LEVEL_WIDTH, label=each.label) for each in levels[:1]]
-    banded = [series for _, series in every if series.low and not series.published]
-    are_bars = any(panel.categories for panel in figure.panels)
-    word = "band" if any(each.line for each in banded) and not are_bars else "bar"
-    return [*shown, _band(banded, word)] if banded else shown
+        shown.append(Line2D([], [], linestyle="", marker="x", color="#000000", label="reported"))
+    return shown
+
+
+def _remarks(figure: Figure) -> list[str]:
+    """Return what must be known to read a figure, beyond its legend."""
+    panels, every = figure.panels, [series for panel in figure.panels for series in panel.series]
+    runs = sorted({series.runs for series in every if series.low and not series.published})
+    are_lines = any(series.line for series in every) and not any(panel.categories for panel in panels)
+    count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}" if runs else ""
+    return list(filter(None, [
+        figure.caption.partition("; ")[2] if panels[0].names else "",
+        f"{'band' if are_lines else 'bar'}: one standard deviation of {count} runs" if any(runs) else "",
+        "dotted: after the first pass" if any(series.again for series in every) else "",
+        BEYOND if any(panel.note and panel.entry for panel in panels) else "",
+    ]))  # fmt: skip
 
 
 def _sample(series: Series, look: style.Style, *, is_bar: bool) -> Artist:
@@ -308,60 +317,43 @@ def _sample(series: Series, look: style.Style, *, is_bar: bool) -> Artist:
     return Line2D([], [], linestyle=line, marker=look.marker, color=look.colour, label=series.label)
 
 
-def _band(banded: Sequence[Series], word: str) -> Artist:
-    runs = sorted({series.runs for series in banded})
-    count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    label = f"{word}: one standard deviation of {count} runs"
-    if word == "bar":
-        return Line2D([], [], linestyle="", marker="|", markersize=7, color="#000000", label=label)
-    return Patch(color=style.GREY, alpha=0.3, linewidth=0, label=label)
+def _add_legend(drawing: Drawing, handles: Sequence[Artist], form: Format) -> None:
+    """Add a legend above the panels, of as many columns as fit, and let the figure grow by its height.
 
-
-def _add_legend(drawing: Drawing, handles: Sequence[Artist], width: float) -> None:
-    """Add a legend below the panels, of as many columns as fit, and let the figure grow by its height.
-
-    A figure of one column that would be more legend than plot becomes one of two columns.
+    A figure of one column that would be more legend than plot becomes a wide one.
     """
     renderer = FigureCanvasAgg(drawing).get_renderer()  # type: ignore[no-untyped-call]
     widths = _widths(handles, renderer)
-    if width == ONE_COLUMN and _legend_height(widths, width) > _MOST_LEGEND * drawing.get_figheight():
-        width = TWO_COLUMNS
-        drawing.set_figwidth(width)
+    lines = math.ceil(len(widths) / _legend_columns(widths, drawing.get_figwidth()))
+    if _LINE * form.size * lines > _MOST_LEGEND * drawing.get_figheight():
+        drawing.set_figwidth(form.widths[1])
+    width = drawing.get_figwidth()
     for columns in range(_legend_columns(widths, width), 0, -1):  # as computed, or one less where letters are kerned
-        legend = drawing.legend(handles=list(handles), loc="outside lower center", ncols=columns)
+        legend = drawing.legend(handles=list(handles), loc="outside upper center", ncols=columns)
         box = legend.get_window_extent(renderer)
         if box.width <= drawing.dpi * width or columns == 1:
-            drawing.set_figheight(drawing.get_figheight() + box.height / drawing.dpi)
+            height = box.height / drawing.dpi
+            drawing.set_figheight(max(drawing.get_figheight(), height + 1.5 * _AROUND * form.size) + height)
             return
         legend.remove()
 
 
 def _widths(handles: Sequence[Artist], renderer: Any) -> list[float]:
     """Return the width in inches of each entry of a legend, with the gap to the next column."""
-    of_text = FontProperties(size=TEXT_POINTS)
+    text = rcParams["legend.fontsize"]
+    of_text = FontProperties(size=text)
     gaps = rcParams["legend.handlelength"] + rcParams["legend.handletextpad"] + rcParams["legend.columnspacing"]
     labels = [renderer.get_text_width_height_descent(str(each.get_label()), of_text, False)[0] for each in handles]
-    return [label / renderer.dpi + gaps * TEXT_POINTS / _POINTS_PER_INCH for label in labels]
+    return [label / renderer.dpi + gaps * text / _POINTS_PER_INCH for label in labels]
 
 
 def _legend_columns(widths: Sequence[float], width: float) -> int:
     """Return how many columns of a legend fit; entries fill them one after the other."""
-    room = (
-        width + (rcParams["legend.columnspacing"] - 2 * rcParams["legend.borderpad"]) * TEXT_POINTS / _POINTS_PER_INCH
-    )
+    beside = rcParams["legend.columnspacing"] - 2 * rcParams["legend.borderpad"]
+    room = width + beside * rcParams["legend.fontsize"] / _POINTS_PER_INCH
     for columns in range(len(widths), 1, -1):
         longest, more = divmod(len(widths), columns)
         ends = list(accumulate(longest + (index < more) for index in range(columns)))
         if sum(max(widths[start:end]) for start, end in zip([0, *ends], ends, strict=False)) <= room:
             return columns
     return 1
-
-
-def _legend_height(widths: Sequence[float], width: float) -> float:
-    return _LINE * math.ceil(len(widths) / _legend_columns(widths, width))
-
-
-def _add_words(drawing: Drawing, words: str, width: float) -> None:
-    lines = textwrap.wrap(words, int(_LETTERS_PER_INCH * width))
-    drawing.supxlabel("\n".join(lines))
-    drawing.set_figheight(drawing.get_figheight() + _LINE * len(lines))

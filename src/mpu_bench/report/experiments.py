@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +45,17 @@ def shown(folder: Path) -> dict[str, Any]:
         drawings = [Drawing.model_validate(each) for each in results.fact("figures") or ()]
     runs = machines.located(records, environments)
     rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
-    varied = naming.varying(every)
+    varied, of_runs = naming.varying(every), naming.varying(records)
     kernels = {row.kernel for row in every}
     kernel = every[0].kernel if len(kernels) == 1 else ""  # said once, not in every row
     columns = problems.on_page(every)
     repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
-    figures = {f"{name}-{each.name}": each for each in figure_data.figures(rows, means, drawings, every=True)}
+    figures = {each.name: each for each in figure_data.figures(rows, means, drawings, every=True)}
     meant: dict[str, Drawing] = {drawing.draw: drawing for drawing in drawings}
     versions = {key: _versions(figure, meant.get(figure.name), rows, means) for key, figure in figures.items()}
     return facts | {
         "name": name,
         "date": date,
-        "anchor": f"experiment-{name}",
         "kernel": kernel,
         "judged": judged,
         "tables": {overview.table_name(judged, cell) for cell in cells},
@@ -73,11 +72,12 @@ def shown(folder: Path) -> dict[str, Any]:
         ],
         "figures": [
             {
-                "id": key,
+                "name": key,
                 "caption": figure.caption,
                 "axes": list(versions[key]),
                 "axis": figure.panels[0].x_label,
-                "is_meant": not meant or figure.name in meant,
+                "is_meant": not meant or key in meant,
+                "is_first": bool(facts["paper"]) and key in meant,
             }
             for key, figure in figures.items()
         ],
@@ -88,21 +88,14 @@ def shown(folder: Path) -> dict[str, Any]:
         "planned": len(records),
         "seconds": machines.remarks(records, environments),
         "disturbed": disturbed,
-        "missing": _missing(records),
+        "missing": list(
+            dict.fromkeys(
+                f"{each.dataset} {naming.run_text(each, of_runs)}: {naming.without_result(each)}"
+                for each in records
+                if not each.is_finished
+            )
+        ),
         "machines": [{name: _text(value) for name, value in machine.items()} for machine in environments],
-    }
-
-
-def renamed(experiment: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return what the pages show of a results folder under another name, as of a second one of an experiment."""
-    plain = name.replace(" (", "-").rstrip(")")
-    ids = {key: f"{plain}{key.removeprefix(experiment['name'])}" for key in experiment["drawn"]}
-    return {
-        **experiment,
-        "name": name,
-        "anchor": f"experiment-{plain}",
-        "figures": [figure | {"id": ids[figure["id"]]} for figure in experiment["figures"]],
-        "drawn": {ids[key]: drawn for key, drawn in experiment["drawn"].items()},
     }
 
 
@@ -126,7 +119,7 @@ def _versions(
 
 def _figure_data(figure: Figure) -> Any:
     """Return a figure for the page's script, each series with its colour and its dashes."""
-    data, styles = _rounded(figure_data.as_data(figure)), figure.styles()
+    data, styles = _rounded(asdict(figure)), figure.styles()
     for series in (series for panel in data["panels"] for series in panel["series"]):
         number = styles[series["label"]]
         dashes = style.DASHES[number % len(style.DASHES)]
@@ -138,7 +131,7 @@ def _figure_data(figure: Figure) -> Any:
 def _rounded(data: Any) -> Any:
     if isinstance(data, float):
         return float(f"{data:.{_DIGITS}g}") if math.isfinite(data) else None
-    if isinstance(data, list):
+    if isinstance(data, list | tuple):
         return [_rounded(each) for each in data]
     return {name: _rounded(each) for name, each in data.items()} if isinstance(data, dict) else data
 
@@ -162,16 +155,6 @@ def _row(
         "changed": row.overridden or "",
         "command": "" if row.earlier or not repeat else shlex.join(map(str, command)),
     }
-
-
-def _missing(records: Sequence[Record]) -> list[str]:
-    varied = naming.varying(records)
-    lines = [
-        f"{each.dataset} {naming.run_text(each, varied)}: {naming.without_result(each)}"
-        for each in records
-        if not each.is_finished
-    ]
-    return list(dict.fromkeys(lines))
 
 
 def _text(value: Any) -> str:

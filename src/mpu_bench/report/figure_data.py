@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from mpu_bench.config.drawings import AXES, KINDS, Drawing
@@ -83,8 +82,3 @@ def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict
     """Return a figure by the label of its x axis: the figure itself, and against every other axis that fits."""
     others = [make(figure.name, rows, curves, axis) for axis in AXES[:-1] if FIGURES[figure.name].along_axis]
     return {each.panels[0].x_label: each for each in (*others, figure) if each is not None}
-
-
-def as_data(figure: Figure) -> Any:
-    """Return a figure as plain lists and mappings, for JSON."""
-    return json.loads(json.dumps(asdict(figure)))

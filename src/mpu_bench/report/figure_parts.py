@@ -16,7 +16,7 @@ from mpu_bench.results.means import Summary as Row
 from mpu_bench.scaled import parameters_in
 
 _Make = TypeVar("_Make", bound=Callable[..., "Figure | None"])
-_BUDGET = "budget_vectors"  # among what varies
+BUDGET = "budget_vectors"  #: among what varies
 OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: no contestants
 
 
@@ -165,13 +165,19 @@ def contestants(rows: Sequence[Row]) -> list[Row]:
 
 
 def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
-    """Return the parameters that tell series of one dataset apart; what differs only between datasets does not."""
+    """Return the parameters that tell series of one dataset apart; what differs only between datasets does not.
+
+    Nor does a kernel that goes with the parameters.
+    """
     varied: dict[str, set[str]] = {}
     for dataset in datasets_of(rows):
-        for solver, names in naming.varying([row for row in rows if row.dataset == dataset]).items():
-            varied[solver] = varied.get(solver, set()) | names
+        here = [row for row in rows if row.dataset == dataset]
+        for solver, names in naming.varying(here).items():
+            of_solver = {(row.parameters, row.kernel) for row in here if row.solver == solver}
+            named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
+            varied[solver] = varied.get(solver, set()) | (names - {"kernel"} if named else names)
     if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:
-        varied = {solver: names | {_BUDGET} for solver, names in varied.items()}
+        varied = {solver: names | {BUDGET} for solver, names in varied.items()}
     return varied
 
 
@@ -187,10 +193,11 @@ def datasets_of(rows: Sequence[Row]) -> list[str]:
 
 
 def label(row: Row, varied: Mapping[str, set[str]]) -> str:
-    """Return what a solver is called in a legend, with its budget where there are several."""
-    has_budget = row.budget_vectors and _BUDGET in varied.get(row.solver, ())
-    budget = f" B={row.budget_vectors:.0f}" if has_budget else ""
-    return naming.short_text(row, varied, ("vectors",)) + budget
+    """Return what a solver is called in a legend, with its budget and its kernel where there are several."""
+    names = varied.get(row.solver, ())
+    words = [naming.short_text(row, varied, ("vectors",))]
+    words += [f"B={row.budget_vectors:.0f}"] if row.budget_vectors and BUDGET in names else []
+    return " ".join([*words, row.kernel] if "kernel" in names else words)
 
 
 def style_name(row: Row) -> str:
@@ -220,7 +227,7 @@ def published_points(series: Series, numbers: Sequence[tuple[float, float]]) -> 
     """Return published numbers as points beside a series."""
     x, y = zip(*numbers, strict=True)
     solver = series.solver or series.label
-    label = f"{series.label}, published"
+    label = f"{series.label}, reported"
     return Series(label, x, y, line=False, published=True, about=series.label, solver=solver)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
 from mpu_bench.report import figure_data
 from mpu_bench.report.figure_parts import Figure
+from mpu_bench.report.style import FORMATS
 from mpu_bench.results import machines, summary
 from mpu_bench.results.folder import open_results
 
@@ -23,7 +24,12 @@ EVERY = "all"  #: instead of a figure's name
 
 
 def plot(
-    results: Path, name: str | None, against: str | None, out: Path | None, forms: Sequence[str] = FORMS
+    results: Path,
+    name: str | None,
+    against: str | None,
+    out: Path | None,
+    forms: Sequence[str] = FORMS,
+    style: str = "paper",
 ) -> list[Path]:
     """Draw figures of a results folder.
 
@@ -38,6 +44,8 @@ def plot(
         Where to put them; ``<results>/figures`` by default.
     forms : sequence of str
         Of `FORMS`.
+    style : {"paper", "slides"}
+        How large text and lines are.
 
     Returns
     -------
@@ -47,16 +55,16 @@ def plot(
     Raises
     ------
     ConfigError
-        If there is no figure, axis or form of this name.
+        If there is no figure, axis, form or style of this name.
     StoreError
         If the results have no data for it, or the files cannot be written.
     """
     for form in forms:
-        if form not in FORMS:
-            raise ConfigError(f"no form '{form}' of figures: {nearest(form, FORMS)}")
+        _check("form of figures", form, FORMS)
     drawable = figures_of(results, name, against)
     folder = out or results / FOLDER
-    files = {f"{figure.name}.{form}": content for figure in drawable for form, content in drawn(figure, forms).items()}
+    drawings = {figure.name: drawn(figure, forms, style) for figure in drawable}
+    files = {f"{name}.{form}": content for name, contents in drawings.items() for form, content in contents.items()}
     write_all(folder, files)
     return [folder / name for name in files]
 
@@ -80,10 +88,8 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     StoreError
         If the results have no data for it.
     """
-    if name is not None and name not in (EVERY, *KINDS):
-        raise ConfigError(f"no figure '{name}': {nearest(name, (EVERY, *KINDS))}")
-    if against is not None and against not in AXES:
-        raise ConfigError(f"no axis '{against}': {nearest(against, AXES)}")
+    _check("figure", name or EVERY, (EVERY, *KINDS))
+    _check("axis", against or AXES[0], AXES)
     drawable = _drawable(results, name, against)
     if not drawable:
         raise StoreError(
@@ -104,15 +110,22 @@ def _drawable(results: Path, name: str | None, against: str | None) -> list[Figu
     return [figure] if figure is not None else []
 
 
-def drawn(figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
+def drawn(figure: Figure, forms: Sequence[str], style: str = "paper") -> dict[str, bytes]:
     """Return the content of a figure's files, by their forms."""
     from mpu_bench.report import drawing
 
-    return drawing.files(figure, forms)
+    _check("style of figures", style, FORMATS)
+    return drawing.files(figure, forms, style)
 
 
-def styled(figure: Figure) -> Drawn:
+def styled(figure: Figure, style: str = "paper") -> Drawn:
     """Draw a figure for a program, which may go on with it."""
     from mpu_bench.report import drawing
 
-    return drawing.draw(figure)
+    _check("style of figures", style, FORMATS)
+    return drawing.draw(figure, style)
+
+
+def _check(what: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise ConfigError(f"no {what} '{name}': {nearest(name, names)}")

@@ -54,8 +54,8 @@ def curves_of(
     if not fitting or len({row.presented for row in usable}) < 2:
         return None
     axis = against if against in (*fitting, "presented") else fitting[0]
-    varied = parts.varying(usable)
-    panels = [_panel(dataset, usable, rows, quantity, axis, varied) for dataset in parts.datasets_of(usable)]
+    varied = _told_apart(usable)
+    panels = [_panel(dataset, usable, rows, quantity, axis, varied[dataset]) for dataset in varied]
     panels = [panel for panel in panels if _is_curve(panel)]
     return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
 
@@ -92,6 +92,14 @@ def _rest(percents: Sequence[float]) -> tuple[float, ...]:
 
 def _is_drawable(value: Any, quantity: str) -> bool:
     return value is not None and (DECLARED[quantity].is_in_percent or value > 0)
+
+
+def _told_apart(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
+    """Return for each dataset what tells its curves apart: the same for all, unless that makes more names."""
+    datasets = parts.datasets_of(rows)
+    everywhere = dict.fromkeys(datasets, parts.varying(rows))
+    here = {name: parts.varying([row for row in rows if row.dataset == name]) for name in datasets}
+    return min(everywhere, here, key=lambda varied: len({parts.label(row, varied[row.dataset]) for row in rows}))
 
 
 def _panel(

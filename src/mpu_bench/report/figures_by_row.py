@@ -25,7 +25,7 @@ def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | 
     with_budget = [row for row in measured if row.budget_vectors]
     if len({row.budget_vectors for row in with_budget}) < 2:
         return None
-    varied = parts.varying(measured)
+    varied = {solver: names - {parts.BUDGET} for solver, names in parts.varying(measured).items()}
     panels = tuple(
         _budget_panel(dataset, [row for row in measured if row.dataset == dataset], quantity, varied)
         for dataset in parts.datasets_of(with_budget)
@@ -37,7 +37,7 @@ def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapp
     sizes = sorted({float(row.budget_vectors) for row in rows if row.budget_vectors})
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(naming.short_text(row, varied, ("vectors",)), []).append(row)
+        groups.setdefault(parts.label(row, varied), []).append(row)
     series = [each for label, points in groups.items() for each in _budget_series(label, points, sizes, quantity)]
     levels = parts.constant_level(rows, dataset) if quantity == "test_error" else []
     highest = max(number for each in series for number in each.y)

@@ -15,6 +15,7 @@ from mpu_bench.verdict import rank_tests
 #: what solvers are ranked in over datasets, and the titles of the panels
 _RANKED = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy", "online_error": "online error"}
 _LEAST_SOLVERS, _LEAST_DATASETS = 3, 2  # of ranks that say more than a number for each
+_MOST_SOLVERS = 16  # of a diagram that can be read
 
 
 @figure("ranks")
@@ -22,23 +23,17 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
     """Return average ranks over datasets, with Nemenyi's critical difference."""
     rows = parts.contestants(rows)
     varied = parts.varying(rows)
-    styles = {_entrant(row, varied): parts.style_name(row) for row in rows}
-    named = [replace(row, solver=_entrant(row, varied)) for row in rows]
+    styles = {parts.label(row, varied): parts.style_name(row) for row in rows}
+    named = [replace(row, solver=parts.label(row, varied)) for row in rows]
     panels = [_panel(quantity, title, named, styles) for quantity, title in _RANKED.items()]
     words = f"average ranks; solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
     return Figure("", words, tuple(panel for panel in panels if panel is not None), columns=1)
 
 
-def _entrant(row: Row, varied: Mapping[str, set[str]]) -> str:
-    """Return what a solver is called that is ranked: one with another parameter, budget or kernel is another."""
-    kernel = [row.kernel] if "kernel" in varied.get(row.solver, ()) else []
-    return " ".join([parts.label(row, varied), *kernel])
-
-
 def _panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[str, str]) -> Panel | None:
     measured = parts.on_one_machine(quantity, [row for row in rows if row.means.get(quantity) is not None])
     solvers = _ranked_solvers(measured)
-    if not solvers:
+    if not 0 < len(solvers) <= _MOST_SOLVERS:
         return None
     table = [{"dataset": row.dataset, "solver": row.solver, quantity: row.means[quantity]} for row in measured]
     try:

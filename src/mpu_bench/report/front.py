@@ -6,17 +6,16 @@ Points bear the numbers of a list below, so that it can be read on a phone howev
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import Affine2D, Bbox
 
 from mpu_bench.models.evaluation import METRICS
+from mpu_bench.report import drawing, ticks
 from mpu_bench.report.style import COLOURS, GREY, MARKERS
 from mpu_bench.selection.outcome import Outcome, Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _KINDS = ("linear", "budgeted", "batch", "scikit-learn")
 _LOOKS = dict(zip(_KINDS, zip(COLOURS, MARKERS, strict=False), strict=False))
@@ -37,10 +36,6 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
     name : str
         Of the dataset.
     """
-    from matplotlib.figure import Figure
-
-    from mpu_bench.report import drawing
-
     with drawing.styled():
         lines = 1 + -(-len(outcome.known) // _COLUMNS) + len(_KINDS) // _COLUMNS
         figure = Figure(figsize=(_WIDTH, _HEIGHT + _LINE * lines), layout="constrained")
@@ -93,8 +88,6 @@ def _value(outcome: Outcome, row: Row) -> float:
 
 
 def _scale(axes: Axes, outcome: Outcome) -> None:
-    from mpu_bench.report import ticks
-
     sizes = [_size(row) for row in outcome.known]
     room = max(max(sizes) / min(sizes), 100.0) ** _ROOM
     axes.set_xscale("log")
@@ -110,30 +103,19 @@ def _label(indices: list[int]) -> str:
 
 def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
     """Return the candidates by groups that have one label, so that no label covers another or another's point."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    points = [
-        axes.transData.transform((_size(row), _value(outcome, row))) * 72 / figure.dpi for row in outcome.known
-    ]  # in points
     text = float(axes.xaxis.label.get_fontsize())
+    in_points = axes.transData + axes.figure.dpi_scale_trans.inverted() + Affine2D().scale(72)
+    points = [in_points.transform((_size(row), _value(outcome, row))) for row in outcome.known]
 
-    def box(indices: list[int]) -> tuple[float, float, float, float]:
-        """Return where a label is: left, right, below, above."""
+    def box(indices: list[int]) -> Bbox:
+        """Return where a label is."""
         x, y = points[max(indices, key=lambda index: points[index][0])]
-        return (
-            x + _APART,
-            x + _APART + _LETTER * text * len(_label(indices)),
-            y - _HIGH * text / 2,
-            y + _HIGH * text / 2,
-        )
+        return Bbox.from_bounds(x + _APART, y - _HIGH * text / 2, _LETTER * text * len(_label(indices)), _HIGH * text)
 
     def collide(one: list[int], other: list[int]) -> bool:
-        (left, right, below, above), (its_left, its_right, its_below, its_above) = box(one), box(other)
-        covered = any(
-            left - _MARKER <= points[index][0] <= right + _MARKER and below <= points[index][1] <= above
-            for index in other
+        return bool(box(one).overlaps(box(other))) or any(
+            box(one).padded(_MARKER, 0).contains(*points[index]) for index in other
         )
-        return covered or (left < its_right and its_left < right and below < its_above and its_below < above)
 
     groups = [[index] for index in range(len(points))]
     while pair := next(((a, b) for a in groups for b in groups if a is not b and collide(a, b)), None):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,18 +14,19 @@ from markupsafe import Markup
 from mpu_bench import __version__, published
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
-from mpu_bench.quantities import format_number
+from mpu_bench.quantities import format_number, quantity_of
 from mpu_bench.report import experiments, overview, printed, style
 from mpu_bench.report.tables import Table
 from mpu_bench.results import naming
 from mpu_bench.texts import publishable
-from mpu_bench.verdict.cells import CLAIM, VALUE, Cell, count_verdicts
-from mpu_bench.verdict.folders import verdict_text
-from mpu_bench.verdict.verdict import Finding, Verdict
+from mpu_bench.verdict.cells import CLAIM, RATIO, VALUE, Cell, count_verdicts
+from mpu_bench.verdict.folders import solver_text, verdict_text
+from mpu_bench.verdict.verdict import Verdict
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js", "uPlot.css", "uPlot.js")
 _TITLE = "Perceptron-like and budgeted SVM training: reported and measured"
+_ERRORS, _RATIOS, _OTHERS = "test error, %", "seconds relative to another solver's", "other values"  # panels of a chart
 _OWN = "other-experiments"  #: the page of what belongs to no paper
 
 
@@ -54,18 +54,17 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     """
     found = [experiments.shown(folder) for folder in results]
     found.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
-    names_apart = naming.numbered([each["name"] for each in found])
-    found = [
-        each if each["name"] == name else experiments.renamed(each, name)
-        for each, name in zip(found, names_apart, strict=True)
-    ]
+    for each, name in zip(found, naming.numbered([each["name"] for each in found]), strict=True):
+        slug = name.replace(" (", "-").rstrip(")")
+        each |= {"name": name, "slug": slug, "anchor": f"experiment-{slug}"}
     tables = overview.by_table(each["judged"] for each in found)
     papers = list(dict.fromkeys(each["paper"] for each in found))
     pages = {paper: _page(paper, found, tables) for paper in papers}
     names = {paper: f"{paper or _OWN}.html" if len(papers) > 1 else "index.html" for paper in papers}
     common = _common(found, tables) | {"names": names, "pages": pages, "documentation": documentation}
     cells = [cell for table in tables for cell in table.cells]
-    overall = {"overall": _came_out(cells), "besides": overview.besides(tables), "rows": overview.by_paper(tables)}
+    counted = {"counts": count_verdicts(cells), "compared": _compared(cells)}
+    overall = {"overall": counted, "besides": overview.besides(tables), "rows": overview.by_paper(tables)}
     environment = _environment()
     texts = {"index.html": environment.get_template("index.html").render(**common, **overall, alone=len(papers) == 1)}
     if len(papers) > 1:
@@ -77,8 +76,9 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
 
 def _common(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what all pages show."""
+    names = [each["name"] for each in found]
     return {
-        "title": _TITLE if tables else _title(found),
+        "title": _TITLE if tables else f"Results of {', '.join(names[:3])}{' and others' * (len(names) > 3)}",
         "judged": bool(tables),
         "version": __version__,
         "date": _date(found),
@@ -101,11 +101,6 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _title(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return what pages are called that are about nothing published."""
-    return f"Results of {', '.join(each['name'] for each in found[:3])}{' and others' * (len(found) > 3)}"
-
-
 def _date(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the day of the results where all are kept ones, so that the same results give the same pages; or today."""
     dates = [each["date"] for each in found]
@@ -117,17 +112,28 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
     found = [each for each in every if each["paper"] == paper]
     tables = [table for table in tables if table.paper == paper]
     cells = [cell for table in tables for cell in table.cells]
-    nothing = count_verdicts([])
-    return _came_out(cells) | {
+    drawn = {f"{each['slug']}-{name}": data for each in found for name, data in each["drawn"].items()}
+    claims = [cell for cell in cells if cell.sentence and cell.kind == CLAIM]
+    return {
+        "counts": count_verdicts(cells),
+        "compared": _compared(cells),
         "paper": paper,
         "reference": published.reference(paper),
         "printed": _printed(found, tables),
-        "contradicted": _rows(paper, [cell for cell in cells if _is_claim(cell) and cell.is_against]),
-        "claims": _rows(paper, [cell for cell in cells if _is_claim(cell) and not cell.is_against]),
+        "contradicted": _rows(paper, [cell for cell in claims if cell.is_against]),
+        "claims": _rows(paper, [cell for cell in claims if not cell.is_against]),
         "missed": _missed(found, cells),
-        "tables": [_table(table, found) for table in tables if count_verdicts(table.cells) != nothing],
+        "tables": [
+            {
+                "name": table.name,
+                "counts": counts,
+                "experiments": [each for each in found if table.name in each["tables"]],
+            }
+            for table in tables
+            if any((counts := count_verdicts(table.cells)).values())
+        ],
         "experiments": found,
-        "figures": Markup(_json({name: data for each in found for name, data in each["drawn"].items()})),
+        "figures": Markup(json.dumps(drawn, separators=(",", ":")).replace("<", "\\u003c")),  # ends no script element
     }
 
 
@@ -146,29 +152,19 @@ def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.Paper
     return [table for table in shaped if table is not None]
 
 
-def _came_out(cells: Sequence[Cell]) -> dict[str, Any]:
-    return {"headline": headline(cells), "counts": count_verdicts(cells)}
-
-
-def headline(cells: Sequence[Cell]) -> str:
-    """Return in two sentences how many values and claims have each verdict."""
-    said = []
-    for kinds, what in ((("value", "ratio"), "reported value"), ((CLAIM,), "claim")):
-        judged = [cell for cell in cells if cell.kind in kinds and cell.verdict.finding is not Finding.NOTHING]
-        explained = Counter(cell.verdict for cell in judged if cell.explained)
-        words = [
-            f"{count} {verdict.word}" + (f" ({explained[verdict]} explained)" if explained[verdict] else "")
-            for verdict, count in count_verdicts(judged).items()
-            if count
-        ]
-        if words:
-            of = f"Of {len(judged)} {what}s that were judged, " if len(judged) > 1 else f"1 {what} was judged: "
-            said.append(f"{of}{', '.join(words)}.")
-    return " ".join(said) or "None of the reported values and claims has been measured."
-
-
-def _is_claim(cell: Cell) -> bool:
-    return bool(cell.sentence) and cell.kind == CLAIM
+def _compared(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return reported and measured values by panel of a chart that has a mark for each; accuracies are errors there."""
+    panels: dict[str, list[Any]] = {}
+    for cell in cells:
+        if cell.kind in (VALUE, RATIO) and cell.published is not None and cell.measured is not None:
+            quantity, pair = quantity_of(cell.column), [cell.published, cell.measured]
+            better = quantity.better if quantity is not None and quantity.is_in_percent else None
+            pair = [100 - value for value in pair] if better == "higher" else pair
+            name = _RATIOS if cell.kind == RATIO else _OTHERS if better is None else _ERRORS
+            numbers = f"reported {format_number(cell.published)}, measured {format_number(cell.measured)}"
+            words = f"{cell.table} {cell.dataset} {solver_text(cell)}: {cell.what}: {numbers}: {verdict_text(cell)}"
+            panels.setdefault(name, []).append([*pair, cell.verdict.finding.page, publishable(words)])
+    return [{"title": name, "points": panels[name]} for name in (_ERRORS, _RATIOS, _OTHERS) if name in panels]
 
 
 def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -178,12 +174,6 @@ def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:
         vars(cell) | {"quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at, "text": verdict_text(cell)}
         for cell in claims
     ]
-
-
-def _table(table: overview.PaperTable, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a row of the overview, with the experiments that it is about."""
-    about = [each for each in found if table.name in each["tables"]]
-    return {"name": table.name, "counts": count_verdicts(table.cells), "experiments": about}
 
 
 def _missed(
@@ -203,8 +193,3 @@ def _missed(
 def _publishable(value: Any) -> Any:
     """Return what the pages show of a value: of a text, what may be published."""
     return publishable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _json(figures: Mapping[str, Any]) -> str:
-    """Return data as JSON that no text in it can make end the script element."""
-    return json.dumps(figures, separators=(",", ":")).replace("<", "\\u003c")

@@ -14,6 +14,11 @@ MOST_LETTERS, MOST_NAMES = 9, 8  #: of a name, and names, in a diagram of one co
 _LINE = 0.16  # inches, of a name
 _ABOVE = 2.2  # lines: the numbers of the axis, and the critical difference
 _TITLE = 0.45  # inches
+_LETTER, _RANK_LETTERS, _AXIS = (
+    0.062,
+    6,
+    1.2,
+)  # inches of a letter; letters of a rank beside a name; inches between names
 _GROUP = 0.45  # lines, of a bar that joins solvers
 _PAD = 0.03  # of the axis, between a line and its name
 
@@ -21,6 +26,11 @@ _PAD = 0.03  # of the axis, between a line and its name
 def height(panel: Panel) -> float:
     """Return the height of a diagram in inches."""
     return _TITLE + _LINE * (_ABOVE + _below(panel))
+
+
+def least_width(letters: int) -> float:
+    """Return how wide a diagram must be in inches, of whose names the longest has so many letters."""
+    return 2 * _LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0
 
 
 def draw(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
@@ -59,7 +69,8 @@ def _draw_length(on: Axes, difference: float) -> None:
     """Draw how long the critical difference is."""
     y = _ABOVE - 0.5
     on.plot([1, 1 + difference], [y, y], color="#000000", linewidth=0.8, marker="|", markersize=5)
-    on.text(1 + difference, y, f"  critical difference {difference:.2f}", ha="left", va="center")
+    on.annotate(f"critical difference {difference:.2f}", (1 + difference, y), xytext=(4, 0), va="center",
+                textcoords="offset points")  # fmt: skip
 
 
 def _draw_name(on: Axes, panel: Panel, index: int, colour: str) -> None:

@@ -10,13 +10,16 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-#: after Okabe and Ito, which colour-blind eyes tell apart, dark enough to be read as text on white
-COLOURS = ("#0072b2", "#c04a00", "#00795a", "#b0528a", "#8f6200", "#5b4fb3", "#1c1c1c", "#77771f", "#882255")
+#: told apart by colour-blind eyes, and dark enough to be read as text on white
+COLOURS = ("#1a6fe8", "#b06000", "#00685a", "#b04fa8", "#4a3200", "#3a1ce6", "#0a1460", "#646f3d", "#430a2a")
 #: the same on a dark page
-DARK_COLOURS = ("#56b4e9", "#ff9d5c", "#3ecf9f", "#e29ac4", "#f0c040", "#b3a8ff", "#e8e8e8", "#cccc66", "#dd88aa")
-#: lengths of dashes and gaps in turn, in widths of the line; none is a solid line, and dots are of no solver: they mark
-#: what is after the first pass
-DASHES = ((), (3.75, 1.875), (3.75, 1.875, 0.625, 1.875), (6.25, 1.25, 1.875, 1.25))
+DARK_COLOURS = ("#47d8ff", "#d3a125", "#21a863", "#c06fa0", "#fff04a", "#7f92ff", "#ccffba", "#ffffa0", "#e6d0d4")
+#: lengths of dashes and gaps in turn, in widths of the line, one for each marker; none is a solid line, and none has
+#: dots alone: those mark what is after the first epoch
+DASHES = (
+    (), (4, 2), (4, 1.5, 1, 1.5), (8, 2),
+    (4, 1.25, 1, 1.25, 1, 1.25), (8, 1.5, 3, 1.5), (8, 1.5, 1, 1.5), (4, 1.25, 4, 1.25, 1, 1.25),
+)  # fmt: skip
 #: as matplotlib names them
 MARKERS = "os^vDPX*"
 GREY = "#6b6b6b"  #: of what is no solver, such as the error of the best constant
@@ -35,6 +38,27 @@ _PLACES = {
     "optimum": (7, 7), "kernel-optimum": (7, 3),
 }  # fmt: skip
 _COUNT = len(COLOURS) * len(MARKERS)  # of styles: the two lengths have no divisor in common
+
+
+class Format(NamedTuple):
+    """How large figures are drawn."""
+
+    text: float  #: in points
+    widths: tuple[float, float]  #: of a figure of one column, and of a wide one, in inches
+    columns: int  #: of panels, at most
+    heights: tuple[float, ...]  #: of a panel in inches, by the number of columns
+
+    @property
+    def size(self) -> float:
+        """How much larger than in print everything is."""
+        return self.text / FORMATS["paper"].text
+
+
+#: by name: for a column of print, and for a slide of 16 by 9 cm, on which the same text is twice as large
+FORMATS = {
+    "paper": Format(8, (3.3, 6.9), 3, (2.2, 2.2, 1.8)),
+    "slides": Format(11, (6.0, 6.0), 2, (2.6, 2.1)),
+}
 
 
 class Style(NamedTuple):
@@ -68,8 +92,9 @@ def name_of(solver: str, parameters: Mapping[str, Any]) -> str:
 def numbers(names: Mapping[str, str]) -> dict[str, int]:
     """Return the number of the style of each label of a figure.
 
-    A second series of a solver has its colour with other dashes and another marker, until there are no others. A solver
-    whose colour another has in this figure takes the next that is free, with a marker that is free; a user's own last.
+    A second series of a solver has its colour with other dashes and another marker, until there are no others. Up to
+    eight solvers differ in colour, dashes and marker: where another has the one or the other in this figure, a solver
+    takes the next that is free; a user's own last.
 
     Parameters
     ----------
@@ -89,13 +114,15 @@ def numbers(names: Mapping[str, str]) -> dict[str, int]:
 
 
 def _free(name: str, taken: Sequence[int]) -> int:
-    """Return the number of a solver's style, or the next whose colour and marker are not taken, as far as can be."""
+    """Return the number of a solver's style, or one whose colour and marker are not taken, its own if they are free."""
     number = number_of(name)
     colours, markers = ({each % len(many) for each in taken} for many in (COLOURS, MARKERS))
-    if name in _PLACES and number % len(COLOURS) not in colours:
-        return number
-    others = ((number + more) % _COUNT for more in range(_COUNT))
-    return max(others, key=lambda other: (other % len(COLOURS) not in colours, other % len(MARKERS) not in markers))
+
+    def free(other: int) -> tuple[bool, ...]:
+        colour, marker = other % len(COLOURS), other % len(MARKERS)
+        return colour not in colours, marker not in markers, colour == number % len(COLOURS)
+
+    return max(((number + more) % _COUNT for more in range(_COUNT)), key=free)
 
 
 def _number(colour: int, marker: int) -> int:

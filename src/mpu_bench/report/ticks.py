@@ -46,7 +46,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     for digits in _DIGITS:
         found = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in digits]
         found = [tick for tick in found if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-        if _LEAST < len(found) <= most:
+        if min(_LEAST + 1, most) <= len(found) <= most:
             return found
     if last - first == 1:
         return [10.0**first, 10.0**last]

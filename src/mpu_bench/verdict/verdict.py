@@ -7,12 +7,12 @@ from typing import Any
 
 
 class Finding(Enum):
-    """What a verdict says of a paper: the class of its colour on pages, and its style in the terminal."""
+    """What a verdict says of a paper: one of three colours on pages, by its class, and its style in the terminal."""
 
     FOR = "good", "green"
-    OPEN = "known", "yellow"
+    OPEN = "open", "yellow"
     AGAINST = "bad", "bold red"
-    NOTHING = "dim", "dim"
+    NOTHING = "open", "dim"
 
     def __init__(self, page: str, terminal: str) -> None:
         self.page, self.terminal = page, terminal

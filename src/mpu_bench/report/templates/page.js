@@ -53,7 +53,7 @@ for (const table of document.querySelectorAll("table.filtered")) {
 
 // Figures: drawn from their data, again when another axis is chosen. Curves are drawn by uPlot, names at the side or
 // below by SVG.
-const WIDTH = 360, HEIGHT = 300, WIDE = 760, NARROW = 280;
+const WIDTH = 360, HEIGHT = 300, WIDE = 760, ALONE = 560, NARROW = 280;
 const ROW = 16, LETTER = 5.8, DOTS = "1.6 2.4";
 const LEFT = 48, RIGHT = 18, TOP = 22, BOTTOM = 36, BOTTOM_NAMES = 70;
 const SVG = "http://www.w3.org/2000/svg";
@@ -139,7 +139,7 @@ function drawPanel(panel) {
     }
   }
   svg.append(element("path", { class: "axis", fill: "none", d: `M${left} ${TOP}V${height - bottom}H${width - RIGHT}` }));
-  text(panel.title, { x: (left + width - RIGHT) / 2, y: 12, "text-anchor": "middle", "font-weight": "bold" });
+  text(panel.title, { x: width / 2, y: 13, "text-anchor": "middle", class: "title" });
   text(panel.x_label, { x: (left + width - RIGHT) / 2, y: height - 6, "text-anchor": "middle" });
   text(panel.y_label, { x: 10, y: (TOP + height - bottom) / 2, "text-anchor": "middle",
     transform: `rotate(-90 10 ${(TOP + height - bottom) / 2})` });
@@ -152,6 +152,61 @@ function drawPanel(panel) {
   panel.groups.forEach(([first, last], k) => svg.append(element("path", { class: "group",  // not told apart
     d: `M${width - RIGHT + 4 + 5 * k} ${y(first) - 4}V${y(last) + 4}` })));
   return svg;
+}
+
+// Reported values against measured ones, a mark for each: its shape says, as its colour, what came out.
+const KINDS = ["open", "good", "bad"];  // those drawn last lie above
+
+function drawCompared({ title, points }) {
+  const shown = points.filter(([reported, measured]) => reported > 0 && measured > 0);
+  const [low, high] = extent(shown.flatMap((point) => point.slice(0, 2)), true), side = WIDTH - LEFT - RIGHT;
+  const range = [low / (high / low) ** 0.04, high * (high / low) ** 0.04], foot = TOP + side;
+  const x = scale(range, [LEFT, WIDTH - RIGHT], true), y = scale(range, [foot, TOP], true);
+  const label = `${title}: ${shown.length} reported values, along, and measured ones, up`;
+  const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${foot + BOTTOM}`, role: "img", "aria-label": label });
+  for (const value of ticks(range, true)) {
+    svg.append(element("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
+    svg.append(element("line", { class: "grid", x1: x(value), x2: x(value), y1: TOP, y2: foot }));
+    svg.append(element("text", { x: LEFT - 4, y: y(value) + 3, "text-anchor": "end" }, written(value)));
+    svg.append(element("text", { x: x(value), y: foot + 12, "text-anchor": "middle" }, written(value)));
+  }
+  svg.append(element("path", { class: "equal", d: `M${LEFT} ${foot}L${WIDTH - RIGHT} ${TOP}` }));
+  svg.append(element("text", { x: LEFT, y: 13, class: "title" }, title));
+  svg.append(element("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: foot + 28, "text-anchor": "middle" }, "reported"));
+  svg.append(element("text", { x: 10, y: (TOP + foot) / 2, "text-anchor": "middle", transform: `rotate(-90 10 ${(TOP + foot) / 2})` },
+    "measured"));
+  for (const kind of KINDS)
+    for (const [reported, measured, , words] of shown.filter((point) => point[2] === kind)) {
+      const mark = kind === "bad"
+        ? element("path", { class: kind, d: `M${x(reported) - 3.5} ${y(measured) - 3.5}l7 7m0 -7l-7 7` })
+        : element("circle", { class: kind, cx: x(reported), cy: y(measured), r: 3.2, opacity: 0.8 });
+      mark.append(element("title", {}, words));
+      svg.append(mark);
+    }
+  return svg;
+}
+
+for (const figure of document.querySelectorAll("figure.compared"))
+  figure.querySelector(".panels").append(...JSON.parse(figure.dataset.panels).map(drawCompared));
+
+// Tables that are wider than their place say so.
+const shade = (held) => held.classList.toggle("wider", held.scrollLeft + held.clientWidth < held.scrollWidth - 1);
+const fits = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const held = target.closest(".scroll"), isWider = held.scrollWidth > held.clientWidth + 1;
+    held.nextElementSibling.hidden = !isWider;
+    shade(held);
+  }
+});
+for (const held of document.querySelectorAll(".scroll")) {
+  const hint = document.createElement("p");
+  hint.className = "hint";
+  hint.textContent = "This table is wider than the page: scroll it sideways →";
+  hint.hidden = true;
+  held.after(hint);
+  held.addEventListener("scroll", () => shade(held));
+  fits.observe(held);
+  fits.observe(held.firstElementChild);
 }
 
 function drawSeries(svg, series, x, y, panel) {
@@ -240,9 +295,13 @@ function byPass(series) {
   return [{ ...series, ...cut(0, series.again + 1) }, { ...series, ...cut(series.again), dash: DOTS }];
 }
 
-function drawCurves(panel, hidden) {
+// what the legend hides together: the curve of a solver, and what is reported of it
+const nameOf = (series) => series.about || series.label;
+
+function drawCurves(panel, hidden, width) {
   const place = document.createElement("div"), read = document.createElement("output"), series = panel.series.flatMap(byPass);
   place.className = "curves";
+  place.style.width = `${width}px`;
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", `${panel.title} ${panel.y_label} against ${panel.x_label}`);
   const banded = series.map((each, i) => i).filter((i) => series[i].low.length);
@@ -258,7 +317,7 @@ function drawCurves(panel, hidden) {
       font: "11px system-ui", labelFont: "11px system-ui", values: (plot, values) => values.map((each) => (each === null ? "" : written(each))) };
   };
   const options = {
-    width: WIDTH, height: HEIGHT, title: panel.title, legend: { show: false },
+    width, height: HEIGHT, title: panel.title, legend: { show: false },
     scales: { x: { time: false, distr: panel.x_log ? 3 : 1, range: wider(panel.x_log, panel.entry) },
       y: { distr: panel.y_log ? 3 : 1, range: panel.limits.length ? () => panel.limits : wider(panel.y_log) } },
     axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 46 }],
@@ -266,7 +325,7 @@ function drawCurves(panel, hidden) {
     focus: { alpha: 0.3 },
     series: [{ label: panel.x_label },
       ...series.map((each) => ({
-        label: each.label, stroke: resolved(each.colour), width: each.line ? 1.6 : 0, spanGaps: true, show: !hidden.has(each.label),
+        label: each.label, stroke: resolved(each.colour), width: each.line ? 1.6 : 0, spanGaps: true, show: !hidden.has(nameOf(each)),
         dash: each.dash ? each.dash.split(" ").map(Number) : undefined,
         points: { show: !each.published && each.dash !== DOTS && (!each.line || each.x.length < 12), size: 6, fill: resolved(each.colour) },
       })),
@@ -285,12 +344,12 @@ function drawCurves(panel, hidden) {
   };
   const plot = new uPlot(options, data, place);
   const fit = () => {
-    const room = Math.max(NARROW, Math.min(WIDTH, place.parentElement ? place.parentElement.clientWidth : WIDTH));
+    const room = Math.max(NARROW, Math.min(width, place.parentElement ? place.parentElement.clientWidth : width));
     if (room !== plot.width) plot.setSize({ width: room, height: HEIGHT });
   };
   read.textContent = panel.note;
   place.append(read);
-  return { place, plot, fit, labels: [null, ...series.map((each) => each.label), ...banded.flatMap((i) => [series[i].label, series[i].label])] };
+  return { place, plot, fit, labels: [null, ...series.map(nameOf), ...banded.flatMap((i) => [series[i].label, series[i].label])] };
 }
 
 function sampleOf(series) {
@@ -304,13 +363,16 @@ function sampleOf(series) {
 function drawFigure(figure, drawn, hidden) {
   const panels = figure.querySelector(".panels"), legend = figure.querySelector(".legend");
   const isCurve = (panel) => !panel.names.length && !panel.categories.length;
-  const plots = drawn.panels.filter(isCurve).map((panel) => drawCurves(panel, hidden));
+  const width = drawn.panels.length > 1 ? WIDTH : ALONE;
+  const plots = drawn.panels.filter(isCurve).map((panel) => drawCurves(panel, hidden, width));
   panels.replaceChildren(...(plots.length ? plots.map((each) => each.place) : drawn.panels.map(drawPanel)));
   plots.forEach((each) => each.fit());
   const unnamed = drawn.panels.filter((panel) => !panel.names.length);
-  const entries = new Map(unnamed.flatMap((panel) => panel.series.map((series) => [series.label, series])));
+  const every = unnamed.flatMap((panel) => panel.series), published = every.find((series) => series.published);
+  const entries = new Map(every.filter((series) => !series.published).map((series) => [series.label, series]));
   const runs = Math.max(0, ...unnamed.flatMap((panel) => panel.series.map((series) => (series.low.length ? series.runs : 0))));
-  const band = document.createElement("span");
+  const band = document.createElement("span"), reported = document.createElement("span");
+  if (published) reported.append(sampleOf({ ...published, colour: "var(--ink)" }), "reported");
   band.className = "dim";
   const levels = drawn.panels.flatMap((panel) => panel.levels.filter((level) => level.category !== null));
   const isAgain = unnamed.some((panel) => panel.series.some((series) => series.again));
@@ -334,7 +396,7 @@ function drawFigure(figure, drawn, hidden) {
         labels.forEach((each, i) => each === label && plot.setSeries(i, { show: !hidden.has(label) }));
     });
     return item;
-  }), band);
+  }), ...(published ? [reported] : []), band);
   return plots;
 }
 
