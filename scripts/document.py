@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from documents import benchmarks, columns, commands, configs, datasets, papers, solvers, verdicts
+from documents import benchmarks, columns, commands, comparisons, configs, datasets, papers, solvers, verdicts
 from mpu_bench.files import write_text
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -21,9 +21,9 @@ GENERATED = "\n<!-- Written by scripts/document.py: do not edit. -->\n"
 
 
 def pages() -> dict[str, str]:
-    """Return every page that is made while the site is built, by its path in docs/."""
+    """Return every page and figure that is made while the site is built, by its path in docs/."""
     made: dict[str, str] = {}
-    for each in (benchmarks, columns, commands, configs, datasets, solvers):
+    for each in (benchmarks, columns, commands, comparisons, configs, datasets, solvers):
         made |= each.pages()
     return made
 

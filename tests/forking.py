@@ -1,4 +1,4 @@
-"""A classifier that forks, for the tests of the processes in which classifiers are tried."""
+"""A classifier that forks, and one that may take long, for tests of the processes in which they are tried."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.svm import SVC
 
 from mpu_bench.selection.candidates import Candidate
 
@@ -32,3 +33,11 @@ class Forking(Candidate):
             time.sleep(600 * taken.min(initial=1.0))
         time.sleep(600)
         return self
+
+
+@dataclass(frozen=True)
+class Slow(Candidate):
+    """A candidate that takes as long as its C asks for, and has no end that could be set."""
+
+    def made(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
+        return SVC(**setting)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, with_threshold
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.core.voting import REST, MulticlassModel, combined
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
@@ -60,6 +60,9 @@ MODELS: dict[str, tuple[Any, int]] = {
     "linear ovo": (vote([linear(seed=s) for s in range(3)], "ovo"), 3),
     "linear ovr": (vote([linear(seed=s) for s in range(3)], "ovr"), 3),
     "fourier": (fourier(), 2),
+    "linear above a threshold": (with_threshold(linear(), 0.4), 2),
+    "fourier above a threshold": (with_threshold(fourier(), -0.2), 2),
+    "gaussian above a threshold": (with_threshold(expansion("dense", GAUSSIAN), 0.3), 2),
     "dense gaussian": (expansion("dense", GAUSSIAN), 2),
     "sparse gaussian by class": (expansion("sparse", GAUSSIAN, 3), 3),
     "ones polynomial": (expansion("ones", CUBIC), 2),

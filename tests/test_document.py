@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, model_validator
 
-from mpu_bench import document
+from mpu_bench import document, yaml_text
+from mpu_bench.document import Change
 from mpu_bench.errors import ConfigError
 from mpu_bench.yaml_text import Locations
 
@@ -61,9 +62,13 @@ def test_wrong_yaml_is_told_with_its_line(text: str, message: str) -> None:
 
 
 def test_an_overlay_merges_mappings_and_replaces_the_rest() -> None:
-    read = parse("stop: {gap: 1, passes: 2}\nseeds: [1, 2]\n")
     stop = Locations("here", {"gap": Locations("there")})
-    read.overlay((), {"stop": {"gap": 5}, "seeds": [3]}, Locations(steps={"stop": stop, "seeds": Locations("x")}))
+    read = parse("stop: {gap: 1, passes: 2}\nseeds: [1, 2]\n").changed(
+        [
+            Change(("stop",), {"gap": 5}, stop, merged=True),
+            Change(("seeds",), [3], Locations("x"), merged=True),
+        ]
+    )
     assert read.location(("seeds", 0)) == "x"
     assert read.data == {"stop": {"gap": 5, "passes": 2}, "seeds": [3]}
     assert read.location(("stop", "gap")) == "there"
@@ -72,8 +77,17 @@ def test_an_overlay_merges_mappings_and_replaces_the_rest() -> None:
 
 def test_what_an_anchor_shares_can_be_overridden_by_itself() -> None:
     read = parse("a: &shared {b: 1}\nc: *shared\n")
-    read.replace(("a", "b"), 2, Locations("here"))
-    assert read.data == {"a": {"b": 2}, "c": {"b": 1}}
+    changed = read.changed([Change(("a", "b"), 2, Locations("here"))])
+    assert changed.data == {"a": {"b": 2}, "c": {"b": 1}}
+    assert read.data == changed.written.data == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+def test_what_a_change_takes_from_the_document_stays_there_as_it_is() -> None:
+    read = parse("a: {b: 1}\n")
+    moved = Change(("c",), read["a"].value, read["a"].locations)
+    changed = read.changed([moved, Change(("c", "b"), 2, Locations("here"))])
+    assert (changed.data["c"], changed.location(("c", "b"))) == ({"b": 2}, "here")
+    assert (read.data, read.location(("a", "b"))) == ({"a": {"b": 1}}, "adult.yaml, line 1")
 
 
 def test_a_node_knows_its_place() -> None:
@@ -146,7 +160,8 @@ def test_what_a_program_gives_has_the_types_of_a_file() -> None:
         "C": np.array([0.1, 1.0, 10.0]), "one": np.float64(0.1), "n": np.int32(3), "pair": (1, Path("a")),
         "some": range(2), "tiny": 1e-300, "words": ["yes", "1e-5", "#", "é"], "none": None,
     }  # fmt: skip
-    read, text = document.of_mapping(content, "the config", ConfigError)
+    text = yaml_text.dump(content, "the config", ConfigError)
+    read = document.parse(text, "the config", ConfigError, has_lines=False)
     assert read.data == {
         "C": [0.1, 1.0, 10.0], "one": 0.1, "n": 3, "pair": [1, "a"], "some": [0, 1], "tiny": 1e-300,
         "words": ["yes", "1e-5", "#", "é"], "none": None,
@@ -160,7 +175,7 @@ def test_what_no_file_can_hold_is_one_message() -> None:
     endless["self"] = endless
     for wrong in (endless, {"a": object()}, {"a": {1.5: 2}}, {"a": "\0"}):
         with pytest.raises(ConfigError) as caught:
-            document.of_mapping(wrong, "the config", ConfigError)
+            document.parse(yaml_text.dump(wrong, "the config", ConfigError), "the config", ConfigError, has_lines=False)
         assert str(caught.value).startswith("the config")
         assert "\n" not in str(caught.value)
 
@@ -177,6 +192,4 @@ _VALUES = st.recursive(
 
 @given(st.dictionaries(_WORDS, _VALUES, min_size=1, max_size=5))
 def test_what_a_program_gives_is_read_as_it_is(given: dict[str, object]) -> None:
-    read, text = document.of_mapping(given, "the config", ConfigError)
-    assert read.data == given
-    assert parse(text).data == given
+    assert parse(yaml_text.dump(given, "the config", ConfigError)).data == given

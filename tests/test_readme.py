@@ -189,11 +189,20 @@ def follow(tmp_path: Path, copies: Copies) -> Follow:
 def test_the_tutorial(tmp_path: Path, follow: Follow) -> None:
     (tmp_path / "even.yaml").write_text(block("yaml", "name: even"), encoding="utf-8")
     subprocess.run([sys.executable, "-c", block("python", "load_digits")], cwd=tmp_path, check=True, timeout=100)
-    told = follow(commands_of("docs/tutorial.md"))
+    told = follow(command for command in commands_of("docs/tutorial.md") if "lecture" not in command)
     assert "even: 1437 x 65, 360 test rows" in told["mpu-bench run even.yaml"]
     assert "all 15 tests pass" in told["mpu-bench check-solver my_solver.py"]
     assert "my-solver" in told["mpu-bench run my_solver.yaml"]
     assert "supported" in told["mpu-bench check results/even --all"]
+
+
+def test_the_lecture(tmp_path: Path, follow: Follow) -> None:
+    shown = [command for command in commands_of("docs/tutorial.md") if "lecture" in command]
+    few = "--repeats 1 --only solver=perceptron,forgetron"  # bpegasos takes longest to compile
+    told = follow(f"{command} {few}" if " run " in command else command for command in shown)
+    assert "forgetron vectors=200" in told[f"mpu-bench run lecture {few}"]
+    assert (tmp_path / "results" / "lecture" / "figures" / "test-error.png").stat().st_size
+    assert "Budgeted Pegasos errs less" in told["mpu-bench check results/lecture --all"]
 
 
 def test_a_users_solver_then_ci(tmp_path: Path, follow: Follow) -> None:
@@ -247,7 +256,7 @@ def _config_with(given: Any) -> dict[str, Any]:
         given = {"tune": {"C": [1, 2], "kernel.gamma": [1, 2]} | given}
     if first == "augment":
         return whole | {"dataset": {"adult": given}}
-    if first in ("tolerance", "class_weight", "multiclass"):
+    if first in ("tolerance", "class_weight", "multiclass", "score_threshold"):
         return whole | {"solvers": [{"dcd": {"C": 1} | given}], "dataset": "adult"}
     if first == "datasets":
         whole = {name: value for name, value in whole.items() if name != "dataset"}

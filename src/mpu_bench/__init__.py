@@ -8,7 +8,7 @@ of the papers, and ``read`` opens a results folder (`api`).
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 #: name -> the module that it is in; imported when it is asked for: the command line needs none of it
 _MODULES = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.config.read import Config
-from mpu_bench.display import html, table
+from mpu_bench.display import table
 from mpu_bench.display.live import Display
 from mpu_bench.display.terminal import Terminal, say, terminal
 from mpu_bench.errors import ClusterError, StoreError
@@ -22,7 +22,7 @@ from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.reproduce import experiments as experiments_of
 from mpu_bench.experiment.runner import Listener, choose, opened
 from mpu_bench.files import is_folder
-from mpu_bench.report import csv_files, figures, frames, reproduction
+from mpu_bench.report import csv_files, figures, reproduction
 from mpu_bench.report.overview import overview_rows
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.store import FILE
@@ -116,7 +116,7 @@ class Results:
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
             with self._opened() as results:
-                self._frames[name] = frames.frame(name, getattr(csv_files.Tables(results), name))
+                self._frames[name] = csv_files.frame(name, getattr(csv_files.Tables(results), name))
         return self._frames[name].copy()  # so that nobody changes what is kept
 
     @contextmanager
@@ -132,7 +132,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         with self._opened() as results:
-            return html.fragment(results)
+            return table.fragment(results)
 
 
 def read(folder: Path | str) -> Results:

@@ -7,22 +7,21 @@ Every message about a value reads ``FILE, line N: key: what is wrong; the fix``.
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from mpu_bench import yaml_text
 from mpu_bench.errors import UserError, nearest
-from mpu_bench.files import read_bounded
+from mpu_bench.files import read_text
 from mpu_bench.texts import one_line
-from mpu_bench.yaml_text import Key, Locations, shown
+from mpu_bench.yaml_text import MOST_BYTES, MOST_DEPTH, TOO_DEEP, Key, Locations, dotted, load, shown
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -40,6 +39,25 @@ def _plain_label(name: str) -> str:
 Label = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_plain_label)]
 
 
+class Change(NamedTuple):
+    """A value that takes the place of what a key holds; as a mapping it may be merged with one that is there.
+
+    Attributes
+    ----------
+    key : tuple
+        Its names; in a list of names or of single-key mappings (solvers, datasets) the name of each entry is a step.
+    value : object
+    locations : Locations
+        Those at and below the key.
+    merged : bool
+    """
+
+    key: Key
+    value: Any
+    locations: Locations
+    merged: bool = False
+
+
 @dataclass
 class Document:
     """Plain data read from YAML, with the location of each key.
@@ -55,6 +73,8 @@ class Document:
         Where each key stands.
     renamed : mapping of str to str
         Words of earlier versions, each with the one that has taken its place.
+    written : Document or None
+        What was read, where anything of it has been changed.
     """
 
     data: dict[str, Any]
@@ -62,6 +82,7 @@ class Document:
     error: type[UserError]
     locations: Locations = field(default_factory=Locations)
     renamed: Mapping[str, str] = field(default_factory=dict)
+    written: Document | None = None
 
     @property
     def root(self) -> Node:
@@ -80,24 +101,59 @@ class Document:
         new = self.renamed.get(name)
         return f"it is called '{new}' now" if new in valid else nearest(name, valid)
 
-    def replace(self, key: Key, value: Any, locations: Locations) -> None:
-        """Put a value in the place of what the key holds; ``locations`` are those at and below the key."""
-        target: Any = self.data
-        for step in key[:-1]:
-            target = target[step]
-        target[key[-1]] = value
-        self.locations.put(key, locations)
+    def changed(self, changes: Iterable[Change]) -> Document:
+        """Return a copy with changes, made in their order.
 
-    def overlay(self, key: Key, value: Any, locations: Locations) -> None:
-        """Let a value override what the key holds: mappings are merged, everything else is replaced."""
-        target: Any = self.data
-        for step in key:
-            target = target.get(step) if isinstance(target, dict) else None
-        if not isinstance(target, dict) or not isinstance(value, Mapping):
-            self.replace(key, value, locations)
-            return
-        for name, new in value.items():
-            self.overlay((*key, name), new, locations.below((name,)))
+        Raises
+        ------
+        UserError
+            If a key leads nowhere.
+        """
+        document = replace(self, data=copy.deepcopy(self.data), locations=copy.deepcopy(self.locations), written=self)
+        for change in copy.deepcopy(list(changes)):  # whose values may be parts of this one
+            document.put(change)
+        return document
+
+    def put(self, change: Change) -> None:
+        """Make a change, in every entry of a list that bears a name in its key; see `changed`."""
+        (*names, last), value, locations, merged = change
+        if len(names) >= MOST_DEPTH:
+            raise self.error(f"{locations.text}: {TOO_DEEP}")
+        targets: list[tuple[Key, Any]] = [((), self.data)]
+        for name in names:
+            targets = [
+                ((*above, *steps), below)
+                for above, target in targets
+                for steps, below in self._below(target, name, locations.text)
+            ]
+        for above, target in targets:
+            if not isinstance(target, dict):
+                raise self.error(f"{locations.text}: '{'.'.join(map(str, names))}' holds no keys")
+            if merged and isinstance(target.get(last), dict) and isinstance(value, Mapping):
+                for name, new in value.items():
+                    self.put(Change((*names, last, name), new, locations.below((name,)), merged=True))
+            else:
+                target[last] = value
+                self.locations.put((*above, last), locations)
+
+    def _below(self, target: Any, name: str | int, location: str) -> list[tuple[Key, Any]]:
+        """Return what stands below a name, which may be that of several entries of a list, and the steps there."""
+        if isinstance(target, dict):
+            return [((name,), target.setdefault(name, {}))]
+        if not isinstance(target, list):
+            raise self.error(f"{location}: '{name}' stands below a value that holds no keys")
+        found: list[tuple[Key, Any]] = []
+        for position, entry in enumerate(target):
+            if entry == name:
+                target[position] = {name: {}}
+            if isinstance(target[position], dict) and name in target[position]:
+                if target[position][name] is None:
+                    target[position][name] = {}
+                found.append(((position, name), target[position][name]))
+        if not found:
+            known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
+            raise self.error(f"{location}: there is no '{name}' in this config; {nearest(str(name), known)}")
+        return found
 
 
 @dataclass(frozen=True)
@@ -111,6 +167,11 @@ class Node:
     def __getitem__(self, step: Any) -> Node:
         """Return what stands below, with the value None where nothing does."""
         return Node(self.document, (*self.key, step), self.value[step] if _has(self.value, step) else None)
+
+    @property
+    def locations(self) -> Locations:
+        """Where it stands, and what is below it."""
+        return self.document.locations.below(self.key)
 
     def holding(self, value: Any) -> Node:
         """Return another value at the same location."""
@@ -166,59 +227,21 @@ def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = Mappin
     UserError
         Of the type given: missing or unreadable file, wrong YAML or out of bounds, a key given twice, no mapping.
     """
-    try:
-        text = read_bounded(path, yaml_text.MOST_BYTES, error).decode("utf-8-sig")  # some editors begin with a mark
-    except UnicodeDecodeError as problem:
-        raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
-    return parse(text, str(path), error, renamed)
-
-
-def of_mapping(
-    content: Mapping[str, Any], source: str, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Document, str]:
-    """Return what a program gives in the place of a file, and that as YAML text; nothing in it has a line.
-
-    It is held to what a file may hold: see `read`.
-    """
-    try:
-        text: str = yaml.dump(as_in_file(content), Dumper=_Quoting, sort_keys=False, allow_unicode=True)
-    except (yaml.YAMLError, RecursionError) as problem:
-        raise error(f"{source}: holds what no YAML file can: {one_line(str(problem), _MOST_NAME_BYTES)}") from None
-    data, _ = yaml_text.load(text, source, error, has_lines=False)
-    return Document(data, source, error, renamed=renamed), text
-
-
-class _Quoting(yaml.SafeDumper):
-    """Writes every text in quotes: what looks like a number to one reader of YAML is a text to another."""
-
-
-_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
-
-
-def as_in_file(value: Any) -> Any:
-    """Return a value with the types of YAML: numpy's numbers and arrays, tuples, ranges and paths become such."""
-    if isinstance(value, Mapping):
-        return {name: as_in_file(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [as_in_file(each) for each in value]
-    if isinstance(value, PurePath):
-        return str(value)
-    return value.tolist() if hasattr(value, "tolist") else value
+    return parse(read_text(path, MOST_BYTES, error), str(path), error, renamed)
 
 
 def parse(
-    text: str, source: str, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})
+    text: str,
+    source: str,
+    error: type[UserError],
+    renamed: Mapping[str, str] = MappingProxyType({}),
+    has_lines: bool = True,
 ) -> Document:
-    """Parse YAML text whose top is a mapping; see `read`."""
-    data, locations = yaml_text.load(text, source, error)
+    """Parse YAML text whose top is a mapping; see `read`. Without lines, messages name the source alone."""
+    data, locations = load(text, source, error, has_lines)
     if not isinstance(data, dict):
         raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
     return Document(data, source, error, locations, renamed)
-
-
-def value(text: str, source: str, error: type[UserError]) -> Any:
-    """Parse one YAML value, such as that of a command-line option."""
-    return yaml_text.load(text, source, error, has_lines=False)[0]
 
 
 def _kind(value: object) -> str:
@@ -258,32 +281,39 @@ def explain(error: ValidationError, node: Node, schema: Any) -> str:
 
 
 def _explain_one(error: Any, node: Node, schema: Any) -> str:
-    steps: Key = error["loc"]
-    key = (*node.key, *_steps_in(node.value, steps, error["type"]))
-    context, document = error.get("ctx", {}), node.document
+    key, message = _blamed(error, node), _said(error, node.document, schema)
+    return _line(node.document, key, message)
+
+
+def _blamed(error: Any, node: Node) -> Key:
+    """Return the key that one of pydantic's errors is about."""
+    key, context = (*node.key, *_steps_in(node.value, error["loc"], error["type"])), error.get("ctx", {})
+    if "discriminator" in context:
+        return (*key, context["discriminator"].strip("'"))
+    cause = context.get("error")
+    return (*key, cause.key) if isinstance(cause, MisfitError) else key
+
+
+def _said(error: Any, document: Document, schema: Any) -> str:
+    """Return what one of pydantic's errors says of a key."""
+    steps, context, given = error["loc"], error.get("ctx", {}), error.get("input")
     match error["type"]:
         case "extra_forbidden":
             message = f"unknown key; {document.suggest(str(steps[-1]), _valid_keys(schema, steps[:-1]))}"
-        case "missing":
+        case "missing" | "union_tag_not_found":
             message = "this key is missing"
-        case "value_error":
-            cause = context["error"]
-            key, message = (*key, *([cause.key] if isinstance(cause, MisfitError) else [])), str(cause)
         case "union_tag_invalid":
-            tag, name = str(context["tag"]), context["discriminator"].strip("'")
-            valid = re.findall("'([^']*)'", context["expected_tags"])
-            key, message = (*key, name), f"there is no {name} '{tag}'; {nearest(tag, valid)}"
-        case "union_tag_not_found":
-            key, message = (*key, context["discriminator"].strip("'")), "this key is missing"
+            tag, valid = str(context["tag"]), re.findall("'([^']*)'", context["expected_tags"])
+            message = f"there is no {context['discriminator'][1:-1]} '{tag}'; {nearest(tag, valid)}"
         case "too_short":
-            message = f"must hold {context['min_length']} at least, not {shown(error['input'])}"
+            message = f"must hold {context['min_length']} at least, not {shown(given)}"
         case "invalid_key":
-            message = f"a key must be a word, not {shown(error['input'])}"
+            message = f"a key must be a word, not {shown(given)}"
         case "model_type" | "dict_type" | "model_attributes_type":
-            message = f"must be a mapping (key: value), not {shown(error['input'])}"
+            message = f"must be a mapping (key: value), not {shown(given)}"
         case _:
             message = words_of(error)
-    return _line(document, key, message)
+    return message
 
 
 def words_of(error: Any) -> str:
@@ -339,9 +369,3 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from _models(argument)
-
-
-def dotted(key: Key) -> str:
-    """Write a key path as ``solvers.mpu.C``; positions in lists are left out unless they are all there is."""
-    names = [str(step) for step in key if isinstance(step, str)]
-    return ".".join(names) if names else "".join(f"[{step}]" for step in key)

@@ -37,19 +37,12 @@ _NOT_REGULAR = (
 
 def is_file(path: Path) -> bool:
     """Return whether there is a regular file; of a path that no system takes, such as a very long one, there is not."""
-    return _is_there(path.is_file)
+    return os.path.isfile(path)  # noqa: PTH113 - of a name that no file can have, too
 
 
 def is_folder(path: Path) -> bool:
     """Return whether there is a folder; see `is_file`."""
-    return _is_there(path.is_dir)
-
-
-def _is_there(test: Callable[[], bool]) -> bool:
-    try:
-        return test()
-    except (OSError, ValueError):
-        return False
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 class NotRegularError(OSError):
@@ -120,6 +113,20 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
     if len(content) > most_bytes:
         raise error(f"{path}: is larger than {most_bytes:,} bytes, the limit")
     return content
+
+
+def read_text(path: Path, most_bytes: int, error: type[UserError]) -> str:
+    """Return the content of a text file in UTF-8; see `read_bounded`.
+
+    Raises
+    ------
+    UserError
+        Of the type given: it cannot be read, is larger, or is no such text.
+    """
+    try:
+        return read_bounded(path, most_bytes, error).decode("utf-8-sig")  # some editors begin with a mark
+    except UnicodeDecodeError as problem:
+        raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
 
 
 def read_beginning(stream: BinaryIO, most_bytes: int) -> bytes:

@@ -258,7 +258,7 @@ class Vectors(Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.kept is not None and not _rise((-1, *self.kept, self.features_in)):
+        if self.kept is not None and any(a >= b for a, b in itertools.pairwise((-1, *self.kept, self.features_in))):
             raise ValueError("the columns that are kept must rise and be among those that are there")
         left = self.features_in if self.kept is None else len(self.kept)
         if any(scale is not None and len(scale) != left for scale in (self.shift, self.width)):
@@ -454,10 +454,6 @@ def _single(values: NDArray[Any]) -> NDArray[np.float32]:
     if not np.isfinite(single).all():
         raise DataError("a row holds a value that is not a number, or too large for float32")
     return single
-
-
-def _rise(numbers: Sequence[int]) -> bool:
-    return all(a < b for a, b in itertools.pairwise(numbers))
 
 
 def _one_hot(codes: NDArray[np.intp], size: int) -> Any:

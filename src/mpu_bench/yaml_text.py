@@ -10,9 +10,10 @@ for strings), a date is a text, and a whole number beyond 64 bits is a real one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 import yaml
@@ -26,7 +27,7 @@ Key = tuple[str | int, ...]
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 50
 _MOST_SHOWN_BYTES = 200
-_TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
+TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _TAG = "tag:yaml.org,2002:"
 _TAGS: dict[type[yaml.Node], set[str]] = {
     yaml.ScalarNode: {_TAG + name for name in ("str", "int", "float", "bool", "null")},
@@ -63,7 +64,7 @@ class Loader(Composer, _SafeLoader):  # type: ignore[valid-type,misc]
             if event.anchor in self._open:
                 raise _refused(f"*{event.anchor} stands within what it names", event)
         elif len(self._open) > MOST_DEPTH:
-            raise _refused(_TOO_DEEP, event)
+            raise _refused(TOO_DEEP, event)
         self._open.append(None if isinstance(event, yaml.AliasEvent) else event.anchor)
         node: yaml.Node | None = super().compose_node(parent, index)
         self._open.pop()
@@ -148,6 +149,12 @@ class Locations:
         target.steps[last] = locations
 
 
+def dotted(key: Key) -> str:
+    """Write a key path as ``solvers.mpu.C``; positions in lists are left out unless they are all there is."""
+    names = [str(step) for step in key if isinstance(step, str)]
+    return ".".join(names) if names else "".join(f"[{step}]" for step in key)
+
+
 def shown(value: object) -> str:
     """Return how a value of a user's is written in a message: in one line, and of a long one the beginning."""
     return one_line(repr(value), _MOST_SHOWN_BYTES)
@@ -202,6 +209,39 @@ def load(text: str, name: str, error: type[UserError], has_lines: bool = True) -
         raise error(f"{name}: {_not_yaml(source)}: {one_line(str(problem))}") from None
 
 
+def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:
+    """Return as YAML text what a program gives in the place of a file.
+
+    Raises
+    ------
+    UserError
+        Of the type given: it holds what no YAML file can.
+    """
+    try:
+        text: str = yaml.dump(as_in_file(content), Dumper=_Quoting, sort_keys=False, allow_unicode=True)
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise error(f"{name}: holds what no YAML file can: {one_line(str(problem), _MOST_SHOWN_BYTES)}") from None
+    return text
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes every text in quotes: what looks like a number to one reader of YAML is a text to another."""
+
+
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar(_TAG + "str", text, style='"'))
+
+
+def as_in_file(value: Any) -> Any:
+    """Return a value with the types of YAML: numpy's numbers and arrays, tuples, ranges and paths become such."""
+    if isinstance(value, Mapping):
+        return {name: as_in_file(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [as_in_file(each) for each in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def _check_text(text: str, source: _Source) -> None:
     try:
         size = len(text.encode())
@@ -236,7 +276,7 @@ class _Reader:
 
     def _check(self, node: yaml.Node, depth: int) -> None:
         if depth > MOST_DEPTH:
-            raise self.source.fault(node, _TOO_DEEP)
+            raise self.source.fault(node, TOO_DEEP)
         if node.tag not in _TAGS[type(node)]:
             tag = node.tag.replace(_TAG, "!!", 1)
             raise self.source.fault(node, f"the tag {shown(tag)} is not read here; write a plain value")
@@ -285,7 +325,7 @@ def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: _Source) -
     if line <= len(lines) and "\t" in lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]:
         return f"{source.location(line)}: indented with a tab; YAML wants spaces"
     if "nesting depth" in (problem.problem or ""):  # libyaml's own bound comes first where brackets fill a line
-        return f"{source.location(line)}: {_TOO_DEEP}"
+        return f"{source.location(line)}: {TOO_DEEP}"
     kind = "" if isinstance(problem, _RefusedError) else f"{_not_yaml(source)}: "
     return f"{source.location(line)}: {kind}{problem.problem or problem.context}"
 

@@ -25,7 +25,7 @@ from mpu_bench.cli.app import app, call
         (["run", "tried.yaml", "--only", "solver=svm"], "no run has solver 'svm'"),
         (["run", "quickstart", "--only", "solver=mpu", "--only", "solver=dcd"], "give --only solver=A,B"),
         (["list", "solver"], "'solver' is not one of 'solvers'"),
-        (["export", "results/tried", "--to", "xls"], "'xls' is not one of 'csv'"),
+        (["export", "results/tried", "--to", "xls"], "--to xls: choose from csv"),
         (["show", "results/absent"], "holds no results"),
         (["clean", "."], "holds no results"),
         (["data", "info", "adlut"], "did you mean 'adult'?"),
@@ -232,7 +232,7 @@ def test_a_reader_who_has_gone_is_told_from_a_run_that_failed(place: Path, verb:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["export", "results/tried", "--to", "xls"], "Invalid value for '--to': 'xls' is not one of"),
+        (["list", "solver"], "'solver' is not one of 'solvers'"),
         (["run", "tried.yaml", "--jobs", "x"], "Invalid value for '--jobs': must be a valid integer"),
         (["run", "tried.yaml", "--set", "name=page"], "'page' is reserved for the folder results/page; choose another"),
         (["run", "tried.yaml", "--set", "name=Baseline"], "'Baseline' is reserved for the folder results/baseline"),

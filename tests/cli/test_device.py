@@ -61,7 +61,7 @@ def test_the_page_leads_from_a_table_to_c(bank: Path, mpu_bench: Called) -> None
 
 
 def test_only_what_fits_is_chosen(bank: Path, mpu_bench: Called) -> None:
-    given = ("try", "bank.csv", "--missing", "median", "--device", "cortex-m0", *TRIED)
+    given = ("try", "bank.csv", "--device", "cortex-m0", *TRIED)
     done = mpu_bench(*given, "--flash", "6KiB", PATH="")
     assert done.returncode == 0, done.stderr
     rows = table_of(bank)

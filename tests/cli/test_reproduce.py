@@ -12,6 +12,7 @@ import mpu_bench
 from mpu_bench.cli.app import app
 from mpu_bench.config import read
 from mpu_bench.experiment import reproduce as reproduction
+from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.results.store import Store
 
@@ -147,16 +148,16 @@ def test_a_mistake_is_one_message(shipped_configs: Path, arguments: list[str], m
 def test_cheap_steps_come_first() -> None:
     found, faults = reproduction.experiments([], "ci", lambda _: None)
     assert not faults
-    steps = reproduction.steps(found)
+    steps = reproduction.steps(found, ReproduceOptions())
     known = [step.estimate.seconds for step in steps if not step.estimate.unknown]
     assert len(known) > len(steps) / 2
     assert known == sorted(known)
-    assert {run.dataset.label for step in steps for run in step.chosen} >= {"adult", "web", "digits"}
+    assert {run.dataset.label for step in steps for run in step.chosen.runs} >= {"adult", "web", "digits"}
 
 
 def test_steps_of_which_nothing_is_known_are_sorted_by_their_inner_products(shipped_configs: Path) -> None:
     found, _ = reproduction.experiments([], "ci", lambda _: None)
-    steps = reproduction.steps(found)
+    steps = reproduction.steps(found, ReproduceOptions())
     assert all(step.estimate.unknown for step in steps)
     assert [step.products for step in steps] == sorted(step.products for step in steps)
 
@@ -168,7 +169,7 @@ def test_several_runs_at_once_only_where_seconds_are_not_judged(
     at_once: list[int] = []
     monkeypatch.setattr(LocalPool, "use_jobs", lambda _self, jobs: at_once.append(jobs))
     found, _ = reproduction.experiments([], "ci", lambda _: None)
-    timed = [step.experiment.is_timed for step in reproduction.steps(found)]
+    timed = [step.chosen.experiment.is_timed for step in reproduction.steps(found, ReproduceOptions())]
     assert any(timed)
     assert not all(timed)
     code, told = reproduce("--jobs", "3")
@@ -187,3 +188,12 @@ def test_a_dry_run_tells_what_is_to_do_and_does_nothing(shipped_configs: Path, t
     assert "to do: 2 runs, training time unknown" in told
     assert "to download: nothing" in told
     assert not (tmp_path / "results").exists()
+
+
+def test_a_dry_run_knows_the_limit_of_what_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPU_BENCH_MIRROR", "")
+    arguments = ["reproduce", "--dry-run", "--profile", "ci", "--paper", "frank-wolfe-2012", "--data", str(tmp_path)]
+    done = CliRunner().invoke(app, [*arguments, "--data-limit", "1kB"])
+    assert "larger than 1.0 kB" in done.output
+    assert "to download: nothing" in done.output

@@ -17,7 +17,7 @@ from command_line import COMMAND, Called, environment
 from mpu_bench.cli.selecting import Metric
 from mpu_bench.models.evaluation import METRICS
 
-ONLY = "dcd,bpegasos-20,LinearSVC"
+ONLY = "dcd,bpegasos-20,LogisticRegression"
 
 
 @pytest.fixture
@@ -36,23 +36,29 @@ def table(place: Path) -> pd.DataFrame:
 def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
     table: pd.DataFrame, place: Path, mpu_bench_command: Called
 ) -> None:
-    done = mpu_bench_command(
-        "try", "mine.csv", "--missing", "median", "--only", ONLY, "--budget", "20", "--jobs", "1", "--seconds", "60"
-    )
+    done = mpu_bench_command("try", "mine.csv", "--only", ONLY, "--budget", "20", "--jobs", "1", "--seconds", "60")
     assert done.returncode == 0, done.stderr
     folder = place / "results" / "try-mine"
     with (folder / "candidates.csv").open(newline="", encoding="utf-8") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
-    assert sorted(rows) == sorted(ONLY.split(","))
+    assert sorted(rows) == sorted([*ONLY.split(","), "constant"])
     (chosen,) = [row for row in rows.values() if row["chosen"] == "True"]
-    assert chosen["name"] != "LinearSVC"
+    assert chosen["name"] in ("dcd", "bpegasos-20")
     assert chosen["rows"] == "320"
     assert "accuracy chooses (no class is rare), by 5-fold cross-validation, 3 times" in done.stderr
     assert f"mine: take {chosen['name']} (" in done.stdout
+    assert "points better than a constant (95% from " in done.stdout
+    assert "LogisticRegression, the best reference (95% from " in done.stdout
+    assert "What it costs: " in done.stdout
+    assert float(rows.pop("constant")["error"]) > 0.25
     assert all(int(row["tested"]) == 80 and float(row["error"]) < 0.25 for row in rows.values())
     assert int(rows["bpegasos-20"]["vectors"]) <= 20
     assert (folder / "front.png").read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in (folder / "front.svg").read_bytes()
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert f"take {chosen['name']} (" in page
+    assert (folder / "model.onnx").stat().st_size > 100
+    assert "int model_predict(" in (folder / "model.c").read_text(encoding="utf-8")
 
     model = mpu_bench.load(folder / "model.mpu")
     assert set(model.predict(table)) <= {"yes", "no"}
@@ -75,7 +81,7 @@ def test_columns_that_are_left_out_are_named_with_the_reason(
     table.insert(0, "id", [f"row-{i}" for i in range(len(table))])
     table.insert(1, "nothing", "")
     table.to_csv(place / "mine.csv", index=False)
-    done = mpu_bench_command("try", "mine.csv", "--missing", "median", "--only", "dcd", "--jobs", "1")
+    done = mpu_bench_command("try", "mine.csv", "--only", "dcd", "--jobs", "1")
     assert done.returncode == 0, done.stderr
     assert "column 'id' is left out: an identifier: nearly every row has a word of its own" in done.stderr
     assert "column 'nothing' is left out: has no value" in done.stderr
@@ -84,7 +90,7 @@ def test_columns_that_are_left_out_are_named_with_the_reason(
 
 def test_the_fewest_seconds_come_to_a_choice_too(table: pd.DataFrame, place: Path, mpu_bench_command: Called) -> None:
     """What seconds are for is training: processes that begin, and the compiler, are waited for."""
-    done = mpu_bench_command("try", "mine.csv", "--missing", "median", "--only", "dcd,mpu", "--seconds", "1")
+    done = mpu_bench_command("try", "mine.csv", "--only", "dcd,mpu", "--seconds", "1")
     assert done.returncode == 0, done.stderr
     assert "mine: take " in done.stdout
     assert (place / "results" / "try-mine" / "model.mpu").exists()
@@ -106,6 +112,7 @@ def test_nothing_is_chosen_where_nothing_beats_a_constant(
         "candidates.csv",
         "front.png",
         "front.svg",
+        "report.html",
     ]
 
 
@@ -122,22 +129,47 @@ def test_the_metrics_are_those_of_the_option() -> None:
     assert [each.value for each in Metric] == [*METRICS]
 
 
-def test_where_a_class_is_rare_the_config_repeats_the_balanced_choice(place: Path, mpu_bench_command: Called) -> None:
+@pytest.mark.parametrize("learner", ["dcd", "rff", "bpegasos-100"])
+def test_where_a_class_is_rare_the_config_repeats_weights_and_threshold(
+    place: Path, mpu_bench_command: Called, learner: str
+) -> None:
     random = np.random.default_rng(0)
     labels = np.where(np.arange(600) % 20 == 0, "fault", "fine")
-    values = random.normal(size=(600, 3)) + np.where(labels == "fault", 0.8, 0)[:, np.newaxis]
+    values = random.normal(size=(600, 3)) + np.where(labels == "fault", 1.5, 0)[:, np.newaxis]
     pd.DataFrame(values.round(4), columns=["a", "b", "c"]).assign(answer=labels).to_csv(place / "rare.csv", index=False)
-    options = ["--label", "answer", "--only", "dcd", "--jobs", "1", "--seconds", "60"]
-    assert mpu_bench_command("try", "rare.csv", *options).returncode == 0
+    options = ["--label", "answer", "--only", learner, "--jobs", "1", "--seconds", "60"]
+    done = mpu_bench_command("try", "rare.csv", *options)
+    assert done.returncode == 0, done.stderr
+    assert "and the threshold" in done.stderr
     folder = place / "results" / "try-rare"
-    assert "class_weight: balanced" in (folder / "repeat.yaml").read_text(encoding="utf-8")
+    config = (folder / "repeat.yaml").read_text(encoding="utf-8")
+    assert "score_threshold: " in config
+    assert ("class_weight: balanced" in config) == (learner != "bpegasos-100")
     with (folder / "candidates.csv").open(newline="", encoding="utf-8") as file:
-        (row,) = csv.DictReader(file)
+        row = next(each for each in csv.DictReader(file) if each["name"] == learner)
     done = mpu_bench_command("run", "results/try-rare/repeat.yaml")
     assert done.returncode == 0, done.stderr
     (run,) = mpu_bench.read(place / "results" / "try-rare-again").runs.itertuples()
     assert run.test_error == float(row["error"])
     assert run.balanced_error == pytest.approx(1 - float(row["balanced_accuracy"]))
+    model = mpu_bench.load(folder / "model.mpu")
+    assert model.origin.parameters["score_threshold"] == float(row["threshold"])
+    exported = mpu_bench_command("export-c", "results/try-rare/model.mpu", "--out", "x.c", "--check", "rare.csv")
+    assert "100.00% agree" in exported.stdout + exported.stderr
+
+
+def test_a_reference_is_chosen_only_where_any_may_be(place: Path, mpu_bench_command: Called) -> None:
+    random = np.random.default_rng(0)
+    values = random.normal(size=(600, 2)).round(4)
+    labels = np.where(values[:, 0] * values[:, 1] > 0, "yes", "no")
+    pd.DataFrame(values, columns=["a", "b"]).assign(answer=labels).to_csv(place / "xor.csv", index=False)
+    options = ["--only", "dcd,HistGradientBoosting", "--jobs", "1", "--metric", "accuracy"]
+    assert "take HistGradientBoosting" not in mpu_bench_command("try", "xor.csv", *options).stdout
+    done = mpu_bench_command("try", "xor.csv", *options, "--any")
+    assert done.returncode == 0, done.stderr
+    assert "xor: take HistGradientBoosting (" in done.stdout
+    assert "HistGradientBoosting is scikit-learn's: train it there with these values" in done.stdout
+    assert not (place / "results" / "try-xor" / "model.mpu").exists()
 
 
 @pytest.fixture
@@ -148,18 +180,21 @@ def mpu_bench_command(mpu_bench: Called) -> Called:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--only", "smo,svc"], "--only smo,svc: there is no classifier 'svc'; did you mean 'SVC'?"),
+        (["--only", "smo,rfff"], "--only: there is no classifier 'rfff'; did you mean 'rff'?"),
+        (
+            ["--metric", "auc", "--threshold"],
+            "--threshold: it makes no difference to AUC, or there are several classes",
+        ),
         (["--budget", "100;500"], "--budget 100;500: must be numbers of support vectors from 2 on, such as 100,500"),
         (["--memory", "small"], "--memory small: must be a size above 0, such as 200MB"),
         (["--label", "ages"], "mine.csv: has no column 'ages'; did you mean 'age'?"),
-        ([], "no number (8 missing in this column); --missing median puts the median"),
+        (["--missing", "refuse"], "there is no number (8 missing in this column); --missing median puts the median"),
     ],
 )
 def test_a_mistake_is_one_message(
     table: pd.DataFrame, place: Path, mpu_bench_command: Called, options: list[str], words: str
 ) -> None:
-    missing = ["--missing", "median"] if options else []
-    done = mpu_bench_command("try", "mine.csv", *missing, *options)
+    done = mpu_bench_command("try", "mine.csv", *options)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -167,7 +202,7 @@ def test_a_mistake_is_one_message(
 
 
 def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) -> None:
-    command = [*COMMAND, "try", "mine.csv", "--missing", "drop", "--only", "dcd,SVC", "--jobs", "1", "--seconds", "300"]
+    command = [*COMMAND, "try", "mine.csv", "--missing", "drop", "--only", "dcd,smo", "--jobs", "1", "--seconds", "300"]
     with subprocess.Popen(
         command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -186,4 +221,15 @@ def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) ->
 def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Called) -> None:
     done = mpu_bench_command("try", "digits", "--positive", "8", "--split", "0.5", "--missing", "drop")
     assert done.returncode == 2
-    assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card, not a file" in done.stderr
+    assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card of its own" in done.stderr
+
+
+def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Called) -> None:
+    random = np.random.default_rng(0)
+    X, lines = random.normal(size=(200, 2)), []
+    for x, y in X.round(3).tolist():
+        lines.append(f"{1 if x + y > 0 else -1} 1:{x} 2:{y}")
+    (place / "mine.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = mpu_bench_command("try", "mine.svm", "--only", "dcd", "--jobs", "1", "--seconds", "20")
+    assert done.returncode == 0, done.stderr
+    assert "missing" not in (place / "results" / "try-mine" / "repeat.yaml").read_text(encoding="utf-8")

@@ -191,6 +191,7 @@ def test_weights_of_classes_are_swept_like_numbers(read) -> None:
         ),
         ("dcd: {class_weight: {white: 0}}", "dcd.class_weight.white: must be greater than 0, not 0"),
         ("dcd: {class_weight: even}", "dcd.class_weight: must be 'balanced'"),
+        ("dcd: {score_threshold: {over-examples: 1}}", "dcd: score_threshold must be a number"),
     ],
 )
 def test_weights_that_cannot_be_are_refused(refused, solver: str, message: str) -> None:

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core.models import KernelModel, LinearModel, labels_of
+from model_examples import MODELS, raw_rows
+from mpu_bench.core.models import KernelModel, LinearModel, labels_of, with_threshold
+from mpu_bench.core.rows import Dense
+from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Gaussian, Linear, Polynomial, value
 from oracles import toys
 
@@ -87,3 +90,18 @@ def test_very_many_columns_take_no_more_memory_than_those_used(kind, kernel):
 
 def _no_values(rows):
     return {"values": rows.values[:0]} if hasattr(rows, "values") else {}
+
+
+@pytest.mark.parametrize("name", ["linear", "fourier", "dense gaussian"])
+def test_above_a_threshold_a_row_is_of_the_second_class(name: str) -> None:
+    model, rows = MODELS[name][0], Dense(raw_rows())
+    scores = model.scores(rows)
+    threshold = float(np.median(scores)) + 1e-9
+    made = with_threshold(model, threshold)
+    assert made.labels(rows).tolist() == (scores[:, 0] > threshold).astype(int).tolist()
+    assert not with_threshold(model, np.inf).finite
+
+
+def test_several_scores_have_no_threshold() -> None:
+    with pytest.raises(ConfigError, match="score_threshold: a LinearModel"):
+        with_threshold(MODELS["linear by class"][0], 0.1)

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-import io
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 
-from mpu_bench.display.selection import sentences, table
-from mpu_bench.display.terminal import Terminal
+from mpu_bench.display.selection import shown_table
+from mpu_bench.report.choice import page, sentences
 from mpu_bench.selection.outcome import Outcome, Row
 
 
 def row(name: str, **known: Any) -> Row:
-    return Row(name, "batch", True, **known)
+    return Row(name, "batch", **known)
 
 
 METRICS = {"accuracy": 0.88, "auc": 0.8}
@@ -45,18 +46,53 @@ def test_what_is_no_better_than_a_constant_is_told_with_what_to_do() -> None:
     assert "--metric auc" in told
 
 
-def test_the_choice_is_told_with_its_error_and_what_is_smaller() -> None:
-    chosen = row("smo", setting={"C": 10.0}, seconds=1.5, rows=90, **TESTED)
-    small = row("dcd", **TESTED | {"metrics": {"accuracy": 0.87, "auc": 0.79}, "size": 100})
-    lines = sentences(Outcome([chosen, small], chosen, 90), "mine")
-    assert lines[0].startswith("mine: take smo (C=10): error 12.00 ± 1.62 % on 400 test rows, where always")
-    assert "2.0 kB, trained on all 90 rows in 1.5 s" in lines[0]
-    assert lines[-1] == "dcd is 20 times smaller (100 bytes) with error 13.00 ± 1.68 %"
+def answering(name: str, right: int, size: int, kind: str = "batch", **known: Any) -> Row:
+    """Return a candidate that is right on so many of 400 test rows."""
+    truth = np.ones(400, np.uint16)
+    predicted = (np.arange(400) < right).astype(np.uint16)
+    answers = {"truth": truth.tobytes(), "predicted": predicted.tobytes(), "scores": (predicted - 0.5).astype("f4")}
+    answers["scores"] = answers["scores"].tobytes()
+    metrics = {"accuracy": right / 400, "auc": 0.8}
+    return Row(name, kind, **TESTED | answers | {"metrics": metrics, "size": size, "rows": 90} | known)
+
+
+def test_three_sentences_say_what_how_sure_and_what_it_costs() -> None:
+    chosen = answering("smo", 352, 2000, setting={"C": 10.0}, seconds=1.5, seconds_per_prediction=2e-6)
+    small, constant = answering("dcd", 348, 100), answering("constant", 200, 0, "reference")
+    reference = answering("LogisticRegression", 356, 500, "reference")
+    lines = sentences(Outcome([chosen, small, constant, reference], chosen, 90), "mine")
+    assert len(lines) == 3
+    assert lines[0].startswith(
+        "mine: take smo (C=10): error 12.00 ± 1.62 % on 400 test rows, trained on all 90 rows in"
+    )
+    assert "38.00 points better than a constant (95% from 33.24 to 42.76, McNemar, p < 0.001)" in lines[1]
+    assert "1.00 points worse than LogisticRegression, the best reference (95% from " in lines[1]
+    assert "p = 0.12, which may be chance" in lines[1]
+    assert lines[2].startswith("What it costs: 2.0 kB and 2 µs a prediction on this computer, where LogisticRegression")
+    assert lines[2].endswith("dcd is 20 times smaller (100 bytes) with error 13.00 ± 1.68 %")
 
     lines = sentences(Outcome([chosen], chosen, 100, "auc", note="it would take 9 s"), "mine")
     assert "AUC 80.00 ± 2.00 %, error 12.00 ± 1.62 % on 400 test rows" in lines[0]
     assert "trained on 90 of 100 rows" in lines[0]
-    assert lines[1] == "smo was not trained on all rows: it would take 9 s"
+    assert lines[3] == "smo was not trained on all rows: it would take 9 s"
+
+
+def test_a_reference_that_is_chosen_is_not_saved() -> None:
+    chosen = answering("LogisticRegression", 356, 500, "reference", seconds=0.1)
+    told = sentences(Outcome([chosen], chosen, 90, with_references=True), "mine")
+    assert "no model is saved here" in told[-1]
+
+
+def test_the_page_needs_no_other_file_and_its_words_are_words() -> None:
+    chosen = answering("smo", 352, 2000, setting={"C": 10.0}, seconds=1.5)
+    outcome = Outcome([chosen], chosen, 90)
+    made = page(
+        outcome, "<mine>", sentences(outcome, "<mine>"), b'<?xml version="1.0"?><svg id="front"></svg>', ["a: b"]
+    )
+    assert "<mine>" not in made
+    assert '<svg id="front">' in made
+    assert not re.findall(r'(?:src|href)="(?!#)', made)
+    assert '<tr class="chosen"><td>smo</td>' in made
 
 
 def test_the_best_stand_first_and_those_without_an_error_last() -> None:
@@ -65,8 +101,6 @@ def test_the_best_stand_first_and_those_without_an_error_last() -> None:
         row("b", **TESTED | {"metrics": {"accuracy": 0.7}}),
         row("a", **TESTED),
     ]
-    terminal = Terminal(file=io.StringIO(), width=200)
-    terminal.print(table(Outcome(rows, rows[2], 100)))
-    _, *lines = terminal.file.getvalue().splitlines()
-    assert [line.split()[0] for line in lines] == ["a", "b", "none"]
-    assert lines[2].rstrip().endswith("did not end within 3 s")
+    made = shown_table(Outcome(rows, rows[2], 100))
+    assert [str(cell) for cell in made.columns[0].cells] == ["a", "b", "none"]
+    assert str(list(made.columns[-1].cells)[2]) == "did not end within 3 s"

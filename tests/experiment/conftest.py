@@ -10,8 +10,8 @@ import pytest
 
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
-from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import plan, runner
+from mpu_bench.experiment.options import RunOptions
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.results.store import Store
 
@@ -54,17 +54,16 @@ def read(tmp_path: Path) -> Callable[[str], Experiment]:
 @pytest.fixture
 def execute(tmp_path: Path, pool: LocalPool, read: Callable[[str], Experiment]):
     """Execute a config, and return its records and the runs that were made, in their order."""
-    home = DataDirectory(tmp_path / "home", offline=True)
 
     def run(text: str, filters: Sequence[str] = (), folder: str = "results") -> tuple[list[dict[str, Any]], list[str]]:
         experiment, done = read(text), []
         runs = plan.plan(experiment)
         chosen = plan.only(runs, filters) if filters else runs
         listener = runner.Listener(finished=lambda run, _record: done.append(str(run)))
-        complete = runner.execute(
-            experiment, runs, chosen, home=home, folder=tmp_path / folder, pool=pool, listener=listener
-        )
-        with Store(tmp_path / folder) as store:
+        options = RunOptions(results=tmp_path / folder, data=tmp_path / "home", offline=True)
+        made = runner.ChosenRuns(experiment, runs, chosen, options)
+        complete = runner.execute(made, pool, listener)
+        with Store(made.folder) as store:
             assert complete == ({record.run_id for record in store.records()} <= store.finished()) or filters
             return store.records(), done
 

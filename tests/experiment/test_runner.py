@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.experiment import machine_code, plan, planned, runner
 from mpu_bench.experiment.messages import Task
+from mpu_bench.experiment.options import RunOptions
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Record, RunStatus
 from mpu_bench.report import csv_files
@@ -217,12 +217,16 @@ def run_made_up(
     """Execute a config by a made-up pool and return whether all chosen runs have a result."""
     experiment = read(text)
     runs = plan.plan(experiment)
-    home = DataDirectory(tmp_path / "home", offline=True)
+    options = RunOptions(results=tmp_path / "results", data=tmp_path / "home", offline=True, force=force)
     listener = runner.Listener(Lines(lambda _line: None) if notes is None else Lines(notes.append))
     chosen = plan.only(runs, filters) if filters else runs
-    return runner.execute(
-        experiment, runs, chosen, home=home, folder=tmp_path / "results", pool=pool, listener=listener, force=force
-    )
+    return runner.execute(runner.ChosenRuns(experiment, runs, chosen, options), pool, listener)
+
+
+def folder_of(tmp_path: Path) -> Path:
+    """Return the results folder of the one experiment."""
+    (folder,) = (tmp_path / "results").iterdir()
+    return folder
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
@@ -264,7 +268,7 @@ def test_code_of_several_kinds_is_compiled_ahead(tmp_path: Path, read, monkeypat
 def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read) -> None:
     pool, text = MadeUpPool(1), SMALL + "solvers: [dcd]\n"
     run_made_up(tmp_path, read, pool, text)
-    with Store(tmp_path / "results") as store:
+    with Store(folder_of(tmp_path)) as store:
         (record,), (machine,) = store.records(), store.environments()
         store.save(replace(record, probe_seconds=0.016), [], machine)
     run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear]"))
@@ -312,7 +316,7 @@ TUNED = (
 def statuses(tmp_path: Path) -> dict[str, list[str]]:
     """List what became of the planned runs, by solver; trials apart."""
     found: dict[str, list[str]] = {}
-    with Store(tmp_path / "results") as store:
+    with Store(folder_of(tmp_path)) as store:
         for record in store.records():
             found.setdefault("trial" if record.trial else record.solver, []).append(record.status)
     return found
@@ -329,12 +333,12 @@ def test_a_run_without_its_optimum_is_provisional_until_there_is_one(tmp_path: P
     pool.failing = {"optimum": "crashed"}
     assert not run_made_up(tmp_path, read, pool, text)
     assert statuses(tmp_path) == {"optimum": ["crashed"], "mpu": ["provisional"], "perceptron": ["done"]}
-    with Store(tmp_path / "results") as store:
+    with Store(folder_of(tmp_path)) as store:
         row = store.records()[1]
         assert row.reason == "made without the optimum of optimum, crashed: on purpose"
         assert row.objective == 1.0
         assert len(store.finished()) == 1
-    with open_results(tmp_path / "results") as results:
+    with open_results(folder_of(tmp_path)) as results:
         assert {row.solver for row in results.finished()} == {"perceptron"}
         assert {point.solver for point in results.curves()} == {"perceptron"}
     assert begun(pool) == ["optimum", "mpu", "perceptron"]
@@ -355,7 +359,7 @@ def test_a_choice_from_fewer_values_than_asked_for_is_never_final(tmp_path: Path
         assert not run_made_up(tmp_path, read, pool, TUNED)
         assert statuses(tmp_path)["dcd"] == ["provisional"]
         assert sorted(statuses(tmp_path)["trial"]) == ["diverged", "done"]
-        with Store(tmp_path / "results") as store:
+        with Store(folder_of(tmp_path)) as store:
             (row,) = (each for each in store.records() if each.tuned)
         assert row.reason == "1 of 2 values tried failed: diverged: on purpose"
         assert row.test_error == 1.0
@@ -375,7 +379,7 @@ def test_what_is_made_again_makes_its_dependents_missing_again(tmp_path: Path, r
     assert run_made_up(tmp_path, read, pool, text, ["solver=liblinear"], force=True)
     assert begun(pool)[3:] == ["liblinear"]
     assert statuses(tmp_path) == {"liblinear": ["done"], "mpu": ["provisional"], "dcd": ["provisional"]}
-    with Store(tmp_path / "results") as store:
+    with Store(folder_of(tmp_path)) as store:
         assert "made again since" in store.records()[1].reason
     assert run_made_up(tmp_path, read, pool, text)
     assert sorted(begun(pool)) == ["dcd", "mpu"]
@@ -404,12 +408,12 @@ def test_an_optimum_read_again_from_the_cache_changes_nothing(tmp_path: Path, re
 def test_rows_of_an_earlier_version_are_believed_where_their_sources_are_finished(tmp_path: Path, read) -> None:
     pool, text = MadeUpPool(1), f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n"
     assert run_made_up(tmp_path, read, pool, text)
-    with closing(sqlite3.connect(tmp_path / "results" / FILE)) as database, database:
+    with closing(sqlite3.connect(folder_of(tmp_path) / FILE)) as database, database:
         database.execute("UPDATE runs SET record = json_remove(record, '$.made_from', '$.checksum')")
     begun(pool)
     assert run_made_up(tmp_path, read, pool, text)
     assert begun(pool) == []
-    with closing(sqlite3.connect(tmp_path / "results" / FILE)) as database, database:
+    with closing(sqlite3.connect(folder_of(tmp_path) / FILE)) as database, database:
         crashed = "json_set(record, '$.status', 'crashed')"
         database.execute(f"UPDATE runs SET record = {crashed} WHERE record LIKE '%\"optimum\"%'")
     for kept in (tmp_path / "home" / "optima").iterdir():
@@ -433,7 +437,7 @@ def test_one_dataset_that_cannot_be_had_is_its_rows_and_no_more(
     monkeypatch.setattr(planned, "describe", describe)
     datasets = "[checkerboard, separable, {digits: {positive: ['8']}}]"
     assert not run_made_up(tmp_path, read, pool, f"name: tried\ndatasets: {datasets}\nsolvers: [perceptron]\n")
-    with Store(tmp_path / "results") as store:
+    with Store(folder_of(tmp_path)) as store:
         reasons = [(row.status, row.reason) for row in store.records()]
     assert reasons == [
         ("unavailable", "its process was ended by SIGSEGV"),
@@ -455,7 +459,7 @@ def test_runs_of_a_solver_that_is_not_installed_are_unavailable_until_it_is(
     assert pool.log == []  # nor are data prepared for nothing
     assert not run_made_up(tmp_path, read, pool, text)
     assert [entry for entry in pool.log if entry.startswith("begins")] == ["begins dcd"]
-    with Store(tmp_path / "results") as store:
+    with Store(folder_of(tmp_path)) as store:
         told = {(row.solver, row.status, row.reason) for row in store.records()}
     assert told == {("snapml-svm", "unavailable", reason), ("dcd", "done", "")}
     missing.clear()
@@ -478,7 +482,7 @@ def test_no_secret_and_no_home_folder_is_kept(tmp_path: Path, read, monkeypatch:
     secret = f"http://alice:hunter2@127.0.0.1: failed; {tmp_path}/a9a is no file\x1b[31m" + "x" * 20_000
     pool.unprepared = {"checkerboard": secret}
     run_made_up(tmp_path, read, pool, "name: tried\ndataset: checkerboard\nsolvers: [perceptron]\n")
-    (folder := tmp_path / "results").joinpath("unrelated").touch()
+    (folder := folder_of(tmp_path)).joinpath("unrelated").touch()
     with open_results(folder) as results:
         csv_files.write(results)
     for path in folder.iterdir():

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from fuzz.mutation import bent_words, mutator_of_parts, mutator_of_yaml
 from fuzz.target import SEPARATOR, Target, place, written
-from mpu_bench import document, published, quantities, resources, scaled, solvers
+from mpu_bench import document, published, quantities, resources, scaled, solvers, yaml_text
 from mpu_bench.config import sentences
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
@@ -86,11 +86,11 @@ def _read_yaml(data: bytes) -> None:
     read = document.read(written("document.yaml", data), ConfigError)
     for key in read.data:
         assert read.location((key,)).startswith(read.source)
-        document.dotted((key,))
+        yaml_text.dotted((key,))
 
 
 def _read_value(data: bytes) -> None:
-    document.value(data.decode("utf-8", "surrogateescape"), "--set key=value", ConfigError)
+    yaml_text.load(data.decode("utf-8", "surrogateescape"), "--set key=value", ConfigError, has_lines=False)
 
 
 # ------------------------------------------------------------------ configs
@@ -209,7 +209,9 @@ def _read_card(data: bytes) -> None:
         describe(card, DataDirectory(place() / "no-data", (), offline=True))
         str((card.remote_files, card.expected_rows(), card.merged))
         for each in more:
-            options = document.value(each.decode("utf-8", "surrogateescape"), "options", ConfigError)
+            options, _ = yaml_text.load(
+                each.decode("utf-8", "surrogateescape"), "options", ConfigError, has_lines=False
+            )
             if isinstance(options, dict):
                 catalog.card(name, options).preparation_key()
 
@@ -241,7 +243,7 @@ def _read_rules(data: bytes) -> None:
 
 def _read_sentences(data: bytes) -> None:
     with _published_with("sentences/fuzzed.yaml", data):
-        sentences.sentences.__wrapped__("fuzzed")
+        sentences._read.__wrapped__("fuzzed")
 
 
 def _read_published(data: bytes) -> None:
@@ -275,7 +277,9 @@ def targets() -> list[Target]:
     of_config, of_card = _mutator_of(config_examples), _mutator_of(card_examples)
     of_setting = lambda data, random: bent_words(data, random, [*words(), *SETTINGS], b".=[]{}:, ")  # noqa: E731
     of_yaml = mutator_of_yaml(lambda: ("a", "b", "<<"), lambda: YAML_EXAMPLES)
-    config_modules = tuple(f"mpu_bench.config.{name}" for name in ("read", "sweep", "schema", "rules"))
+    config_modules = tuple(
+        f"mpu_bench.config.{name}" for name in ("read", "overrides", "sweep", "checks", "schema", "rules")
+    )
     return [
         Target("yaml", _read_yaml, lambda: YAML_EXAMPLES, ("mpu_bench.document",), 8, of_yaml),
         Target(

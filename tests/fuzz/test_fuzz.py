@@ -33,7 +33,7 @@ PARSERS = {
     *(
         "document.read",
         "document.parse",
-        "document.value",
+        "yaml_text.load",
         "pickle.loads",
         "pickle.load",
         "recv",
@@ -44,7 +44,6 @@ PARSERS = {
 #: modules that call one of them on what this very process has written or checked before
 OWN_TEXT = {
     "mpu_bench.data.cards.schema": "rounds a number to float32",
-    "mpu_bench.cli.selecting": "takes the model that its own process has just made",
     "mpu_bench.report.printed": "reads a file that comes with the project",
     "mpu_bench.guard.messages": "a child hears from the process that has started it",
     "mpu_bench.selection.worker": "hears from the process that has started it, and takes the model it has made",

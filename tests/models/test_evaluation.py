@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,10 +15,12 @@ from mpu_bench.models import evaluation
 from mpu_bench.models.evaluation import (
     METRICS,
     Confusion,
+    best_threshold,
     chance_of,
     constant_score,
     score_of,
     standard_error_of,
+    weighted_scores,
 )
 
 
@@ -106,3 +109,49 @@ def test_metrics_are_those_of_two_and_of_several_classes() -> None:
     assert np.isnan(score_of("auc", np.ones(5, np.int32), labels_of(scores), scores))
     with pytest.raises(ValueError, match="no metric is called 'recall'"):
         score_of("recall", labels, labels_of(scores), scores)
+
+
+def _of_sklearn(metric: str, labels: Any, predicted: Any, scores: Any, weights: Any) -> float:
+    """Return a metric by scikit-learn's own functions."""
+    several = scores.shape[1] > 1
+    names = {"accuracy": "accuracy_score", "balanced-accuracy": "recall_score", "f1": "f1_score",
+             "auc": "roc_auc_score", "average-precision": "average_precision_score"}  # fmt: skip
+    function = getattr(sklearn.metrics, names[metric])
+    if metric in ("auc", "average-precision"):
+        columns = np.unique(labels) if several else [1]
+        each = [function(labels == c, scores[:, c if several else 0], sample_weight=weights) for c in columns]
+        return float(np.mean(each))
+    macro = {"average": "macro"} if metric == "balanced-accuracy" or (metric == "f1" and several) else {}
+    return float(function(labels, predicted, sample_weight=weights, **macro))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(classes=st.integers(2, 4), seed=st.integers(0, 1000))
+def test_metrics_of_weighted_rows_are_those_of_scikit_learn(metric: str, classes: int, seed: int) -> None:
+    labels, _, scores = labelled(60, classes, [1 / classes] * classes, 0.5, seed)
+    scores = scores.round(1)  # some are alike
+    weights = np.random.default_rng(seed).integers(0, 3, 60).astype(float)
+    weights[:classes] = 1.0
+    predicted = labels_of(scores)
+    (found,) = weighted_scores(metric, labels, predicted, scores, weights[np.newaxis])
+    assert found == pytest.approx(_of_sklearn(metric, labels, predicted, scores, weights))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced-accuracy", "f1"])
+@given(seed=st.integers(0, 1000), share=st.floats(0.02, 0.9))
+def test_no_threshold_is_better_than_the_best_one(metric: str, seed: int, share: float) -> None:
+    labels, _, scores = labelled(60, 2, [1 - share, share], 1.0, seed)
+    scores = scores.round(1)
+
+    def score(threshold: float) -> float:
+        return score_of(metric, labels, labels_of(scores - threshold), scores - threshold)
+
+    values = np.unique(scores)
+    best = max(score(each) for each in (values[1:] + values[:-1]) / 2)
+    assert score(best_threshold(metric, labels, scores)) == pytest.approx(best)
+
+
+def test_scores_that_are_alike_have_no_threshold() -> None:
+    assert best_threshold("f1", np.array([0, 1, 1], np.int32), np.full((3, 1), 0.5)) == 0.0
+    with pytest.raises(ValueError, match="no threshold makes 'auc' better"):
+        best_threshold("auc", np.array([0, 1], np.int32), np.array([[0.0], [1.0]]))

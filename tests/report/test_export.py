@@ -1,4 +1,5 @@
 import csv
+import json
 import os
 import re
 import shutil
@@ -8,10 +9,13 @@ import pytest
 
 from mpu_bench import published
 from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.experiment.environment import describe
 from mpu_bench.report import export, printed, tables
+from mpu_bench.results.store import Store
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
+from records import record, records
 
 
 def test_tables_in_other_forms(tmp_path):
@@ -95,6 +99,7 @@ def test_latex_is_compiled(tmp_path):
     words = [r"\input{/etc/passwd}", "$x$ 5% #1 a_b & c~d^e [2cm]", "* a<b>| ± † ñ é"]
     written = [
         export.export(made_up.results(tmp_path), "tex", None),
+        LATEX,
         latex("rlll", ["many words, %", *words], *[["1", *words]] * 50),
         *(tables.latex(table) for table in map(_printed_table, published.names())),
     ]
@@ -134,7 +139,7 @@ def made_up_folder(tmp_path_factory):
 
 
 def test_numbers_in_latex_are_numbers():
-    cells = ["1.16e+08 ±7.6e+04", "2.3e-05", "-1e+100", "12 ±3", "e", "sbp e", "11434.5"]
+    cells = ["1.16e+08 ±7.6e+04", "2.3e-05", "-1e+100", "12 ±3", "e", "sbp e", "11434.5", "0.01 ±3e-05 †", "12 †"]
     assert [tables.latex_text(cell) for cell in cells] == [
         r"$1.16 \times 10^{8} \pm 7.6 \times 10^{4}$",
         r"$2.3 \times 10^{-5}$",
@@ -143,20 +148,114 @@ def test_numbers_in_latex_are_numbers():
         "e",
         "sbp e",
         "11434.5",
+        r"$0.01 \pm 3 \times 10^{-5}$ \dag{}",
+        r"12 \dag{}",
     ]
 
 
-def test_a_table_for_a_paper(tmp_path):
+def test_a_table_for_people_has_a_shape(tmp_path):
     folder = made_up.results(tmp_path, disturbed="waited")
-    shape = export.Shape(("test_error_percent", "train_seconds"), "100% of it", "tab:mine", bold=True)
+    columns = "test_error_percent", "train_seconds"
+    shape = export.Shape(columns, caption="100% of it", label="tab:mine", bold_best=True)
     tex = export.export(folder, "tex", None, shape)
     assert tex.startswith("\\begin{table}\n\\centering\n\\caption{100\\% of it}\\label{tab:mine}\n\\begin{tabular}")
     assert tex.endswith("\\end{tabular}\n\\end{table}\n")
-    markdown = export.export(folder, "md", None, shape)
+    markdown = export.export(folder, "md", None, export.Shape(columns, bold_best=True))
     assert "| **15.00** |" in markdown
     assert markdown.count("**") == 2  # disturbed seconds are of no best
     assert "kernel" not in markdown
-    with pytest.raises(ConfigError, match="--columns test_eror"):
-        export.export(folder, "md", None, export.Shape(("test_eror",)))
-    with pytest.raises(ConfigError, match="--to csv: holds every column"):
-        export.export(folder, "csv", None, shape)
+
+
+@pytest.mark.parametrize(
+    ("form", "shape", "message"),
+    [
+        ("md", {"columns": ("test_eror",)}, "--columns test_eror: did you mean 'test_error'"),
+        ("tex", {"columns": ("test_error", "")}, "--columns : choose from"),
+        ("tex", {"rows": "solver"}, "--rows solver: did you mean 'solvers'"),
+        ("md", {"caption": "A"}, "--to md: has no --caption; tex, html have it"),
+        ("csv", {"bold_best": True}, "--to csv: has no --bold-best; md, tex, html have it"),
+        ("parquet", {"rows": "datasets"}, "--to parquet: has no --rows; csv, md, tex, html have it"),
+        ("latex", {}, "--to latex: did you mean 'tex'"),
+    ],
+)
+def test_a_wrong_name_is_one_message(tmp_path, form, shape, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        export.export(made_up.results(tmp_path), form, None, export.Shape(**shape))
+
+
+#: test error and objective by dataset, solver and its C: dcd has another C on each, the optimum is no contestant
+COMPARED = {
+    "a_b": {("mpu", 1): ((0.1, 0.12), 5.0), ("dcd", 1): ((0.1, 0.1), 7.0), ("optimum", 1): ((0.0, 0.0), 1.0)},
+    "50% & #1": {("mpu", 1): ((0.2, 0.2), 3.0), ("dcd", 9): ((0.3, 0.3), 2.0)},
+    "later": {("mpu", 1): ((), 0.0)},
+}
+
+
+@pytest.fixture
+def compared(tmp_path):
+    with Store(tmp_path / "compared", create=True) as store:
+        planned, results = [], []
+        for dataset, solvers in COMPARED.items():
+            for (solver, c), (errors, objective) in solvers.items():
+                for seed in range(max(1, len(errors))):
+                    planned.append({
+                        "experiment": "compared", "dataset": dataset, "n": 9, "solver": solver, "kernel": "linear",
+                        "parameters": json.dumps({"C": c}), "seed": seed, "run_id": f"{dataset} {solver} {seed}",
+                    })  # fmt: skip
+                results += [{"status": "done", "test_error": error, "objective": objective} for error in errors]
+        store.save_plan(records(planned), {"name": "compared", "judging": {}})
+        for each, result in zip(planned, results, strict=False):
+            measured = {"train_seconds": 1.0 + each["seed"], "threads": 1, "disturbed": "" if each["seed"] else "busy"}
+            store.save(record(each | result | measured), [], describe(1))
+    return tmp_path / "compared"
+
+
+def test_datasets_are_rows_and_solvers_are_columns(compared):
+    shape = export.Shape(("test_error", "objective"), "datasets", bold_best=True)
+    assert export.export(compared, "md", None, shape).splitlines() == [
+        "| dataset | test error, %: mpu | test error, %: dcd | objective: mpu | objective: dcd |",
+        "| --- | --- | --- | --- | --- |",
+        "| a_b | 11.00 ±1.4 | **10.00** | **5** | 7 |",
+        "| 50% & #1 | **20.00** | 30.00 | 3 | **2** |".replace("&", "&amp;"),
+    ]
+
+
+def test_solvers_are_rows_and_datasets_are_columns(compared):
+    text = export.export(compared, "csv", None, export.Shape(("test_error", "train_seconds"), "solvers"))
+    assert list(csv.reader(text.splitlines())) == [
+        ["solver (†: disturbed)", *(f"{each}: {name}" for each in ("test error, %", "training seconds") for name in
+                                    ("a_b", "50% & #1"))],
+        ["mpu", "11.00 ±1.4", "20.00", "1.5 ±0.71 †", "1.5 ±0.71 †"],
+        ["dcd", "10.00", "30.00", "1.5 ±0.71 †", "1.5 ±0.71 †"],
+    ]  # fmt: skip
+
+
+LATEX = r"""\begin{table}
+\centering
+\caption{50\% \& \#1 of a\_b}\label{tab:a}
+\begin{tabular}{lrrrr}
+\toprule
+ & \multicolumn{2}{c}{test error, \%} & \multicolumn{2}{c}{training seconds} \\ \cmidrule(lr){2-3} \cmidrule(lr){4-5}
+\shortstack[l]{dataset \\ (\dag{}: \\ disturbed)} & mpu & dcd & mpu & dcd \\
+\midrule
+a\_b & 11.00 $\pm$1.4 & {\boldmath\textbf{10.00}} & 1.5 $\pm$0.71 \dag{} & 1.5 $\pm$0.71 \dag{} \\
+50\% \& \#1 & {\boldmath\textbf{20.00}} & 30.00 & 1.5 $\pm$0.71 \dag{} & 1.5 $\pm$0.71 \dag{} \\
+\bottomrule
+\end{tabular}
+\end{table}
+"""
+
+
+def test_a_table_for_a_paper(compared):
+    shape = export.Shape(("test_error", "train_seconds"), "datasets", "50% & #1 of a_b", "tab:a", bold_best=True)
+    assert export.export(compared, "tex", None, shape) == LATEX
+
+
+def test_a_table_in_html_has_a_caption_groups_and_words(compared):
+    shape = export.Shape(("test_error", "objective"), "datasets", "a < b", "tab:a", bold_best=True)
+    text = export.export(compared, "html", None, shape)
+    assert re.findall(r"<table id=\"(.*?)\"", text) == ["tab:a"]
+    assert re.findall(r"<caption.*?>(.*?)</caption>", text) == ["a &lt; b"]
+    assert re.findall(r"colspan=\"2\".*?>(.*?)<", text) == ["test error, %", "objective"]
+    assert re.findall(r"<td.*?>(.*?)</td>", text)[5:] == ["50% &amp; #1", "<b>20.00</b>", "30.00", "3", "<b>2</b>"]
+    assert export.export(compared, "html", None).count("<tr") == 1 + 6

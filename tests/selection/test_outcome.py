@@ -11,23 +11,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from mpu_bench.models.evaluation import weighted_scores
 from mpu_bench.selection.candidates import Candidate
-from mpu_bench.selection.outcome import Outcome, Row, as_csv, balanced_test, choose, mcnemar, row_of
+from mpu_bench.selection.outcome import Outcome, Row, as_csv, choose, row_of
 from mpu_bench.selection.schedule import Course, Fit, Fitted
 
 
-def row(name: str, error: float | None = 0.1, size: int | None = 100, own: bool = True, **others: Any) -> Row:
+def row(name: str, error: float | None = 0.1, size: int | None = 100, kind: str = "batch", **others: Any) -> Row:
     metrics = {} if error is None else {"accuracy": 1 - error, "balanced-accuracy": 1 - error, "auc": 1 - error}
     values = {"choosing_error": error, "metrics": metrics, "size": size, "tested": 1000}
-    return Row(name, "batch" if own else "scikit-learn", own, **(values | others))
+    return Row(name, kind, **(values | others))
 
 
-def test_the_best_on_the_validation_set_is_chosen_and_the_smaller_of_equals() -> None:
+def answering(name: str, truth: Any, predicted: Any, scores: Any = None, **others: Any) -> Row:
+    """Return a candidate that answers so on the test rows."""
+    scores = np.asarray(predicted, np.float32) - 0.5 if scores is None else np.asarray(scores, np.float32)
+    return row(
+        name,
+        tested=len(truth),
+        truth=np.asarray(truth, np.uint16).tobytes(),
+        predicted=np.asarray(predicted, np.uint16).tobytes(),
+        scores=scores.tobytes(),
+        **others,
+    )
+
+
+def test_the_smallest_within_a_standard_error_of_the_best_on_the_validation_set_is_chosen() -> None:
     rows = [
         row("small", 0.10, 50),
         row("large", 0.10, 500),
         row("lucky", 0.01, choosing_error=0.2),
-        row("peer", 0.05, own=False),
+        row("reference", 0.05, kind="reference"),
+        row("constant", 0.01, 1, kind="reference"),
         row("unknown", None),
         row("untested", 0.01, None),
     ]
@@ -36,6 +51,10 @@ def test_the_best_on_the_validation_set_is_chosen_and_the_smaller_of_equals() ->
     assert chosen.name == "small"
     assert choose(rows[2:]) == rows[2]
     assert choose([replace(each, fits=False) for each in rows]) is None
+    assert choose(rows, with_references=True) == rows[3]
+    best = row("best", 0.08, 9000, validation_spread=0.01)
+    assert choose([*rows, best]) == best
+    assert choose([*rows, replace(best, validation_spread=0.021)]) == rows[0]
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), min_size=1, max_size=12))
@@ -56,53 +75,55 @@ def test_nothing_is_smaller_and_better_than_what_is_on_the_front(found: list[tup
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.randoms())
 def test_mcnemar_is_the_exact_test_of_rows_on_which_two_disagree(first: list[bool], random: Any) -> None:
     second = [random.random() < 0.6 for _ in first]
-    a, b = (row("x", right=np.packbits(np.array(each)).tobytes(), tested=len(each)) for each in (first, second))
+    a, b = (answering("x", np.ones(len(first)), each) for each in (first, second))
     only_first = sum(x and not y for x, y in zip(first, second, strict=True))
     n = sum(x != y for x, y in zip(first, second, strict=True))
     tail = binom.cdf(min(only_first, n - only_first), n, 0.5)
-    assert mcnemar(a, b) == pytest.approx(min(1.0, 2 * tail))
-    assert mcnemar(a, b) == mcnemar(b, a)
+    outcome = Outcome([a, b], a, 100)
+    found = outcome.difference(a, b)
+    assert found.p == pytest.approx(min(1.0, 2 * tail))
+    assert found.p == outcome.difference(b, a).p
+    assert found.low <= found.by <= found.high
 
 
-def test_balanced_errors_are_compared_class_by_class() -> None:
-    random = np.random.default_rng(0)
-    truth = (np.arange(20_000) < 500).astype(np.uint16)
-    common = {"truth": truth.tobytes(), "tested": len(truth)}
+@pytest.mark.parametrize("metric", ["balanced-accuracy", "f1", "auc", "average-precision"])
+def test_other_metrics_are_compared_on_the_same_resamples(metric: str) -> None:
+    random, found = np.random.default_rng(0), list[float]()
+    truth = np.arange(400) < 100
 
-    def candidate(errors: tuple[float, float]) -> Row:
-        wrong = random.random(len(truth)) < np.array(errors)[truth]
-        return row("x", right=np.packbits(~wrong).tobytes(), **common)
+    def candidate(signal: float, of: np.random.Generator) -> Row:
+        scores = of.normal(size=400) + signal * truth - 0.5 * signal
+        made = answering("x", truth, scores > 0, scores)
+        known = Outcome([made], made, 100, metric)
+        value = weighted_scores(metric, made.labels, *made.answers, np.ones((1, 400)))[0]
+        made.metrics = {known.metric: value}
+        return made
 
-    alike = [balanced_test(candidate((0.1, 0.3)), candidate((0.1, 0.3))) for _ in range(200)]
-    assert 0.01 <= np.mean(np.array(alike) < 0.05) <= 0.12
-    assert balanced_test(candidate((0.1, 0.1)), candidate((0.05, 0.5))) == pytest.approx(1e-5)  # the least
-
-
-@pytest.mark.parametrize("positives", [1, 2, 4, 10])
-def test_few_rows_of_a_rare_class_tell_little(positives: int) -> None:
-    random, found = np.random.default_rng(positives), []
-    truth = (np.arange(200) < positives).astype(np.uint16)
-    common = {"truth": truth.tobytes(), "tested": len(truth)}
-    for _ in range(300):
-        one, other = (row("x", right=np.packbits(random.random(200) < 0.8).tobytes(), **common) for _ in range(2))
-        found.append(balanced_test(one, other))
-    assert np.mean(np.array(found) < 0.05) <= 0.09
-
-    only_one = np.ones(200, bool)
-    only_one[:positives] = False  # all positives are found by one alone
-    one, other = (row("x", right=np.packbits(right).tobytes(), **common) for right in (only_one, np.ones(200, bool)))
-    assert balanced_test(one, other) == pytest.approx(2 * 0.5**positives, rel=0.3)
-    assert balanced_test(one, one) == 1.0
+    for _ in range(30):
+        one, other = candidate(1.5, random), candidate(1.5, random)
+        found.append(Outcome([one, other], one, 100, metric).difference(one, other).p)
+    assert 0 <= np.mean(np.array(found) < 0.05) <= 0.15
+    strong, weak = candidate(3.0, random), candidate(0.5, random)
+    difference = Outcome([strong, weak], strong, 100, metric).difference(strong, weak)
+    assert difference.p < 0.01
+    assert 0 < difference.low < difference.by < difference.high
+    assert Outcome([strong], strong, 100, metric).difference(strong, strong).p == 1.0
 
 
-def test_what_is_significantly_better_is_named() -> None:
-    right = np.ones(1000, bool)
-    wrong = right.copy()
-    wrong[:30] = False
-    chosen = row("chosen", 0.03, right=np.packbits(wrong).tobytes())
-    better = row("better", 0.0, right=np.packbits(right).tobytes())
-    found = Outcome([chosen, better], chosen, 100).significantly_better()
-    assert [(each.name, p < 1e-6) for each, p in found] == [("better", True)]
+def test_few_rows_of_a_rare_class_tell_nothing() -> None:
+    truth = np.arange(200) < 5
+    one, other = answering("one", truth, truth), answering("other", truth, ~truth, error=0.9)
+    assert np.isnan(Outcome([one, other], one, 100, "balanced-accuracy").difference(one, other).p)
+
+
+def test_what_is_significantly_better_is_named_if_it_is_of_this_project() -> None:
+    truth = np.ones(1000)
+    chosen = answering("chosen", truth, np.arange(1000) >= 30, error=0.03)
+    better, reference = (
+        answering(name, truth, truth, error=0.0, kind=kind) for name, kind in (("b", "batch"), ("r", "reference"))
+    )
+    found = Outcome([chosen, better, reference], chosen, 100).significantly_better()
+    assert [(each.name, difference.p < 1e-6) for each, difference in found] == [("b", True)]
 
 
 def test_the_table_holds_every_candidate() -> None:
@@ -139,8 +160,3 @@ def test_a_choice_is_set_against_a_constant(
 ) -> None:
     found = row("a", error, constant=0.7, chance=chance, validation_chance=validation_chance)
     assert Outcome([found], found, 100).is_better_than_constant(found, looks=100) == is_better
-
-
-def test_nothing_is_tested_by_metrics_of_a_ranking() -> None:
-    chosen, better = row("chosen", 0.3), row("better", 0.0)
-    assert Outcome([chosen, better], chosen, 100, "auc").significantly_better() == []

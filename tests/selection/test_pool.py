@@ -8,16 +8,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from forking import Forking
+from forking import Forking, Slow
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.guard.process import AwakeClock
-from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Evaluated, Evaluation
 
-SVC = Candidate("SVC", "scikit-learn", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
+SVC = Slow("SVC", "reference", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
 
 
 @pytest.fixture
@@ -88,10 +87,14 @@ def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, 
         assert not answer(pool, quick).reason
 
 
-def test_seconds_in_which_two_get_ready_count_once(source: Source, tmp_path: Path) -> None:
-    with Pool(source, tmp_path, 1) as pool:
-        pool._preparing += [(5.0, 6.0), (0.0, 2.0), (1.0, 4.0), (5.2, 5.5)]
-        assert pool.preparing == 5.0
+def test_seconds_of_getting_ready_are_the_mean_of_all_processes(source: Source, tmp_path: Path) -> None:
+    """While one gets ready another trains, and these seconds are spent."""
+    with Pool(source, tmp_path, 2) as pool:
+        pool.ask(Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1))
+        began = time.monotonic()
+        while not pool.answers(1.0):
+            pass
+        assert 0 < pool.preparing <= (time.monotonic() - began) / 2
 
 
 def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: Source, tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: So
 def test_what_a_classifier_forks_counts_and_ends_with_it(
     source: Source, tmp_path: Path, floats: int, seconds: float, reason: str
 ) -> None:
-    forking = Forking("forking", "scikit-learn", "X", {}, {}, 1, str(tmp_path / "note"), floats)
+    forking = Forking("forking", "reference", "X", {}, {}, 1, note=str(tmp_path / "note"), floats=floats)
     with Pool(source, tmp_path, 1) as pool:
         pool._most_memory = 0.5 * 2**30
         assert answer(pool, Fit(forking, {}, 500, seconds)).reason == reason

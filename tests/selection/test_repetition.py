@@ -28,8 +28,8 @@ from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Evaluated, Evaluation, _scores, answer, model_path
 
-OWN = [each for each in candidates(Facts(0.5, balanced=False, budgets=(5,))) if each.is_own]
-WEIGHTED = candidates(Facts(0.5, balanced=True, budgets=(5,)))
+OWN = [each for each in candidates(Facts(0.5, budgets=(5,))) if each.is_own]
+WEIGHTED = candidates(Facts(0.5, "f1", budgets=(5,)))
 BALANCED = [each for each in WEIGHTED if each.is_own and "class_weight" in each.fixed]
 
 

@@ -13,7 +13,7 @@ from mpu_bench.selection.schedule import Fit, Fitted, Schedule, sizes
 
 
 def candidate(name: str = "a", growth: float = 2.0, own: bool = True, **grid: Any) -> Candidate:
-    kind = "batch" if own else "scikit-learn"
+    kind = "batch" if own else "reference"
     return Candidate(name, kind, "X", {}, grid or {"C": (1.0, 10.0, 0.1)}, growth)
 
 
@@ -126,13 +126,14 @@ def test_one_that_fails_says_why_and_keeps_what_it_has() -> None:
     assert course.best.fit.rows < 10_000
 
 
-@pytest.mark.parametrize("rare", [False, True])
-def test_every_candidate_can_be_made_with_every_setting(rare: bool) -> None:
-    found = candidates(Facts(0.1, rare, (50,)))
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
+def test_every_candidate_can_be_made_with_every_setting(metric: str) -> None:
+    found = candidates(Facts(0.1, metric, budgets=(50,)))
     assert len({each.name for each in found}) == len(found)
     for each in found:
         for setting in each.settings():
-            assert each.made(setting, 0, 1.0).get_params().items() >= setting.items()
+            made = each.made(setting, 0, 1.0)
+            assert getattr(made, "steps", [("", made)])[-1][1].get_params().items() >= setting.items()
 
 
 @pytest.mark.parametrize("ends", ["fails", "has no seconds", "is stopped"])
@@ -153,3 +154,37 @@ def test_one_that_has_come_to_all_rows_has_no_reason_when_refining_ends(ends: st
     assert (course.ended, course.is_done) == ("", True)
     assert course.best is not None
     assert course.best.error == 0.1
+
+
+def test_no_seconds_are_spent_on_what_cannot_win() -> None:
+    """Its error falls, but not so fast that it could come to that of the best."""
+    names = ("best", "hopeless", "late", "reference")
+    made = [candidate(name, 1.0, own=name != "reference", C=(1.0,)) for name in names]
+    schedule = Schedule(made, 64_000)
+
+    def error(fit: Fit) -> float:
+        steps = sizes(64_000).index(fit.rows)
+        return {"best": 0.1, "hopeless": 0.4 - 0.01 * steps, "late": 0.4 - 0.14 * steps, "reference": 0.5}[
+            fit.candidate.name
+        ]
+
+    while (fit := schedule.next(1e6)) is not None:
+        schedule.learn(Fitted(fit, error(fit), 0.1, 0.1, spread=0.005))
+    hopeless = schedule.courses["hopeless"]
+    assert hopeless.best is not None
+    assert hopeless.best.fit.rows < 64_000
+    assert "cannot become the best any more" in hopeless.ended
+    for name in ("best", "late", "reference"):
+        best = schedule.courses[name].best
+        assert best is not None
+        assert best.fit.rows == 64_000
+
+
+def test_every_candidate_is_trained_once_though_no_seconds_are_left() -> None:
+    schedule, left = Schedule([candidate(str(i)) for i in range(5)], 64_000), 1.0
+    while (fit := schedule.next(left)) is not None:
+        left -= 1.0
+        assert fit.seconds <= 1.0
+        schedule.learn(Fitted(fit, 0.1, 1.0, 1.0))
+    assert schedule.is_sampled
+    assert left == -4.0

@@ -35,7 +35,7 @@ class Answers:
         if isinstance(asked, Fit):
             return [Fitted(asked, 0.1, self.seconds, self.seconds)]
         size = self.sizes[asked.name] * (self.grown if asked.number == 0 else 1)
-        return [Evaluated(asked, {"accuracy": self.accuracy}, 0.1, 0.5, self.chance, 8, b"\xff", size=size)]
+        return [Evaluated(asked, {"accuracy": self.accuracy}, 0.1, 0.5, self.chance, 8, size=size)]
 
     def drop(self) -> None:
         self._asked.clear()
@@ -58,7 +58,7 @@ def test_the_choice_stays_when_it_is_larger_on_all_rows_than_one_as_good(tmp_pat
     chosen = session.outcome.chosen
     assert chosen is not None
     assert (chosen.name, chosen.rows, chosen.size) == ("small", 100, 300)
-    assert session.model_of_choice() == model_path(tmp_path, 0)
+    assert session.number_of_choice() == 0
 
 
 def test_a_model_of_all_rows_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_model_of_all_rows_that_is_too_large_is_not_taken(tmp_path: Path) -> N
     assert session.last is None
     best = session.schedule.courses["small"].best
     assert best is not None
-    assert session.model_of_choice() == model_path(tmp_path, best.fit.number)
+    assert session.number_of_choice() == best.fit.number
 
 
 def test_a_model_whose_answer_was_not_read_yet_is_kept(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_is_no_better_than_a_constant_is_not_chosen(tmp_path: Path) -> None
     assert outcome.chosen is None
     assert outcome.refused is not None
     assert (outcome.refused.name, outcome.refused.rows) == ("small", 100)  # all rows did not help
-    assert session.model_of_choice() is None
+    assert session.number_of_choice() is None
 
 
 def test_the_choice_is_trained_on_all_rows_though_the_seconds_are_over(tmp_path: Path) -> None:

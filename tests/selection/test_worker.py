@@ -53,7 +53,7 @@ class Few:
         return np.zeros((rows, 2)), np.zeros(rows)
 
 
-@pytest.mark.parametrize(("kind", "trained"), [("linear", [60]), ("scikit-learn", [])])
+@pytest.mark.parametrize(("kind", "trained"), [("linear", [60]), ("reference", [])])
 def test_the_warm_up_is_short_whatever_the_seconds_of_the_fit(kind: Kind, trained: list[int]) -> None:
     """A setting that does not converge on all rows may not do so on few; peers could not be ended, nor are compiled."""
     candidate = Recorded("a", kind, "X", {}, {"C": (1.0,)}, 1)

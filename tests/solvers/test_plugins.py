@@ -313,8 +313,8 @@ def test_a_plugin_that_the_command_line_takes_out_is_not_run(read, marking: str,
 def test_runs_of_the_projects_own_solvers_know_of_no_plugin(read, tmp_path: Path) -> None:
     tuned = "{own: {tune: {C: [1, 2], holdout: 0.3, with: dcd}}}"
     runs = plan.plan(read(SOLVER, f"own, {tuned}", settings=["stop.seconds_of={solver: dcd, factor: 2}"]))
-    plugins = {(run.solver.name, run.settings.plugins) for run in runs}
-    assert plugins == {("dcd", ()), ("own", (tmp_path / "own.py",)), ("optimum", ())}
+    plugins = {(run.solver.name, run.solver.plugin and run.solver.plugin.path) for run in runs}
+    assert plugins == {("dcd", None), ("own", tmp_path / "own.py"), ("optimum", None)}
     (own,) = [run for run in runs if run.solver.name == "own" and run.solver.tuning is None]
     assert plan.Plan(runs).needed(own)["seconds"].solver.name == "dcd"
 
@@ -324,7 +324,7 @@ def test_code_that_was_changed_since_the_config_was_read_is_not_run(read, markin
     before = (tmp_path / "imported").read_text(encoding="utf-8")
     (tmp_path / "own.py").write_text(HEAD + marking + "x = 1\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="was changed since the config was read; run again"):
-        solvers.load_plugin(*own.settings.plugins, own.settings.plugin_code)
+        solvers.load_plugin(*own.solver.plugin)
     assert (tmp_path / "imported").read_text(encoding="utf-8") == before
 
 

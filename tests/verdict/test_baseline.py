@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mpu_bench import resources
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text
 from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
-from mpu_bench.resources import config_path
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
@@ -214,15 +214,18 @@ def test_what_cannot_be_read_is_one_message(tmp_path):
 
 
 @pytest.mark.baseline
-def test_every_kept_result_is_of_a_config_of_a_paper_or_named_by_one():
+def test_every_kept_result_is_shown_somewhere():
+    """It is of a paper, or named by a paper's config as evidence, or on the page of comparisons by its figure."""
     folders = baseline.folders(ROOT / "results" / "baseline")
     assert folders
-    texts = {path.stem: path.read_text("utf-8") for path in (ROOT / "configs").glob("*.yaml")}
-    of_papers = [text for text in texts.values() if "paper" in yaml.safe_load(text)]
+    texts = {name: resources.config_path(name).read_text("utf-8") for name in resources.config_names()}
+    configs = {name: yaml.safe_load(text) for name, text in texts.items()}
+    of_papers = [texts[name] for name, config in configs.items() if "paper" in config]
     for folder in folders:
         facts = json.loads((folder / "about.json").read_text())
-        assert facts["paper"] or any(re.search(rf"\b{facts['config']}\b", text) for text in of_papers)
-        assert config_path(facts["config"]) is not None
+        config = configs[facts["config"]]
+        is_evidence = any(re.search(rf"\b{facts['config']}\b", text) for text in of_papers)
+        assert "paper" in config or is_evidence or config.get("figures"), folder.name
 
 
 def copied(name, folder, change):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mpu_bench.models.saved import SavedModel
 
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
-_LEAST_AGREEMENT = 0.99
 _MADE_UP_ROWS = 20  # to run where there are no others
 _MOST_BITS = 16
 
@@ -67,6 +66,7 @@ def export_c(
     from mpu_bench.errors import UserError
     from mpu_bench.files import told_if_unwritable, write_text
     from mpu_bench.models.export import c_test
+    from mpu_bench.models.export.agreement import sourced
     from mpu_bench.models.export.device import named
     from mpu_bench.models.export.footprint import footprint
     from mpu_bench.models.export.portable import portable
@@ -81,7 +81,7 @@ def export_c(
     rows = _rows_at_hand(saved, portable_model, check, data_folder)
     if with_test and (out is None or rows is None or rows.numbers is None):
         raise UserError("--with-test needs --out FILE, and rows to test it on: a file of raw ones, --check DATA")
-    source, how = _source(
+    source, how = sourced(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
@@ -132,10 +132,11 @@ def export_onnx(
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
     """Refuse to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
     from mpu_bench.errors import DataError
+    from mpu_bench.models.export.agreement import LEAST_AGREEMENT
     from mpu_bench.models.export.portable import too_coarse
 
-    if share is not None and share < _LEAST_AGREEMENT:
-        say(f"nothing written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels agree")
+    if share is not None and share < LEAST_AGREEMENT:
+        say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
     if (share is None or rows is None or rows.numbers is None) and (why := too_coarse(model)):
         raise DataError(f"nothing written: {why}; or show that labels agree on raw rows: --check DATA")
@@ -208,18 +209,6 @@ def _rows_at_hand(
     return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most], whole)
 
 
-def _source(model: Portable, name: str, rows: RowsAtHand | None, bits: int | None) -> tuple[Source, FixedPoint | None]:
-    from mpu_bench.errors import ConfigError
-    from mpu_bench.models.export import c_fixed, c_float
-
-    if bits is None:
-        return c_float.float_source(model, name), None
-    if rows is None:
-        raise ConfigError("--fixed-point needs rows to find the range of each column: name a file with --check DATA")
-    how = c_fixed.fixed_point(model, rows.features, bits)
-    return c_fixed.fixed_source(model, how, rows.features, name), how
-
-
 def _compared(
     model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
 ) -> float | None:
@@ -264,6 +253,8 @@ def _as_given(
 
 def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
     """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
+    from mpu_bench.models.export.agreement import LEAST_AGREEMENT
+
     say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
     say(f"{device.name}: {found.instructions:,} instructions per prediction, {found.duration(device)}")
     if found.estimated:
@@ -272,8 +263,8 @@ def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> 
     say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
     if rows is not None and rows.numbers is not None:
         say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree on the device")
-        if found.differ > (1 - _LEAST_AGREEMENT) * found.rows:
-            say(f"nothing written: fewer than {100 * _LEAST_AGREEMENT:.0f}% of the labels agree")
+        if found.differ > (1 - LEAST_AGREEMENT) * found.rows:
+            say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
             raise typer.Exit(FAILED)
 
 

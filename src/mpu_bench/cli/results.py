@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from mpu_bench.cli.options import FAILED, ResultsFolder, ResultsFolders, console, say, write
+
+
+class FigureStyle(StrEnum):
+    """How large text and lines of figures are."""
+
+    PAPER = "paper"
+    SLIDES = "slides"
 
 
 def show(results: ResultsFolder) -> None:
@@ -69,26 +76,29 @@ def report(
 
 def export(
     results: ResultsFolder,
-    to: Annotated[Literal["csv", "md", "tex", "parquet"], typer.Option(help="The format.")] = "csv",
+    to: Annotated[str, typer.Option(metavar="FORM", help="The format: csv, md, tex, html or parquet.")] = "csv",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file to write. By default standard output.")
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="The quantities to show in md and tex, such as objective,train_seconds."),
+        str | None, typer.Option(metavar="NAMES", help="The quantities to show, such as test_error,train_seconds.")
     ] = None,
-    caption: Annotated[str, typer.Option(metavar="TEXT", help="The caption of a LaTeX table.")] = "",
-    label: Annotated[str, typer.Option(metavar="NAME", help="The label of a LaTeX table.")] = "",
-    bold: Annotated[bool, typer.Option("--bold", help="Set the best of each dataset in bold: md, tex.")] = False,
+    rows: Annotated[
+        str,
+        typer.Option(metavar="KIND", help="datasets: a row per dataset, a column per solver; solvers: the reverse."),
+    ] = "",
+    caption: Annotated[str, typer.Option(metavar="TEXT", help="The caption: tex, html.")] = "",
+    label: Annotated[str, typer.Option(metavar="NAME", help="The label: tex, html.")] = "",
+    bold_best: Annotated[
+        bool, typer.Option("--bold-best", help="Set the best of each dataset in bold: md, tex, html.")
+    ] = False,
 ) -> None:
-    """Export the results table as CSV, Markdown, LaTeX or Parquet."""
+    """Export the results table as CSV, Markdown, LaTeX, HTML or Parquet."""
     from mpu_bench.report.export import Shape
     from mpu_bench.report.export import export as exported
 
-    shape = Shape(caption=caption, label=label, bold=bold)
-    if columns is not None:
-        shape = replace(shape, columns=tuple(columns.split(",")))
-    text = exported(results, to, out, shape)
+    named = {} if columns is None else {"columns": tuple(columns.split(","))}
+    text = exported(results, to, out, Shape(rows=rows, caption=caption, label=label, bold_best=bold_best, **named))
     if text is not None:
         write(text)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import tempfile
 import time
 from collections.abc import Mapping
@@ -30,7 +29,6 @@ from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
     Label,
-    MissingRule,
     MissingWords,
     Positive,
     Scale,
@@ -41,16 +39,24 @@ from mpu_bench.cli.table_options import (
 )
 
 if TYPE_CHECKING:
-    from mpu_bench.data.cards.schema import Card
     from mpu_bench.selection.candidates import Candidate
     from mpu_bench.selection.outcome import Outcome
+    from mpu_bench.selection.rows import Data, Source
     from mpu_bench.selection.session import Session
     from mpu_bench.selection.target import Target
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
-_ROWS_ON_DEVICE = 50
 _MOST_COLUMNS = 20  # that are left out, named
-_WRITTEN = ("candidates.csv", "front.svg", "front.png", "model.mpu", "repeat.yaml")
+_WRITTEN = {
+    "report.html": "the answer on one page",
+    "candidates.csv": "the table",
+    "front.svg": "the picture",
+    "front.png": "the same",
+    "model.mpu": "the model (mpu-bench predict)",
+    "model.c": "in C99",
+    "model.onnx": "in ONNX",
+    "repeat.yaml": "trains it again (mpu-bench run)",
+}
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
 _LARGEST_SECONDS = 7 * 24 * 3600.0
 
@@ -86,6 +92,19 @@ def try_(
             "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
         ),
     ] = None,
+    threshold: Annotated[
+        bool | None,
+        typer.Option(
+            "--threshold/--no-threshold",
+            help="Choose on the validation set above which score a row is positive. By default for balanced-accuracy "
+            "and f1 of two classes.",
+            show_default=False,
+        ),
+    ] = None,
+    any_: Annotated[
+        bool,
+        typer.Option("--any", help="Choose among scikit-learn's references, too; their models are not saved."),
+    ] = False,
     budget: Annotated[
         str, typer.Option(metavar="N,N", help="The support vector budgets of the budgeted classifiers.")
     ] = "100,500",
@@ -102,7 +121,7 @@ def try_(
     ] = None,
     ram: Annotated[str | None, typer.Option(metavar="SIZE", help="The RAM of the device, such as 8KiB.")] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Try only these classifiers, such as smo,bpegasos-100,SVC.")
+        str | None, typer.Option(metavar="NAME,NAME", help="Try these classifiers only, such as smo,bpegasos-100.")
     ] = None,
     jobs: Annotated[
         int | None,
@@ -113,7 +132,14 @@ def try_(
     test: TestFile = None,
     split: Split = None,
     seed: SplitSeed = 0,
-    missing: MissingRule = "refuse",
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="What to do with a missing number: fill in the median, refuse it, or drop the row.  [default: median]",
+            show_default=False,
+        ),
+    ] = None,
     scale: Scale = None,
     header: Header = None,
     separator: Separator = None,
@@ -124,13 +150,12 @@ def try_(
     mirror: Mirror = None,
     offline: Offline = False,
 ) -> None:
-    """Find the classifier that suits your data, in about a minute.
+    """Find the small, fast classifier that suits your data: tune, compare and time them all in about a minute.
 
-    A validation set chooses the classifier and its settings (below 2,000 training rows: cross-validation). The
-    reported errors are those on a separate test set. RESULTS/try-NAME then holds the chosen model, the table, a figure,
-    and the config that trains the model again.
-
-    Exit code 1: nothing was chosen, because nothing is better than a constant.
+    A validation set (cross-validation below 2,000 training rows) chooses; errors are those of a separate test set. A
+    constant, a logistic regression and boosted trees show what the size costs. The answer, the chosen model, in C and
+    ONNX too, and the config that trains it again are written to RESULTS/try-NAME. Exit code 1: nothing was chosen,
+    because nothing is better than a constant.
     """
     from mpu_bench.selection.rows import Source
 
@@ -140,19 +165,28 @@ def try_(
         "missing": missing, "scale": scale, "header": header, "separator": separator,
         "missing_words": None if missing_words else False, "first_index": first_index,
     }  # fmt: skip
-    wishes = {key: value for key, value in given.items() if value is not None}
+    wishes: Mapping[str, Any] = {key: value for key, value in given.items() if value is not None}
     budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
     target = _target(device, flash, ram)
-    name, options = _dataset(file, wishes)
+    name, options, wishes = _dataset(file, wishes)
     home = data_directory(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
-    session = _session(source, budgets, only, seconds=seconds, target=target)
+    source, data = _loaded(source, threshold)
+    session = _session(source, data, _tried(source, data, budgets, only), seconds=seconds, target=target, any_=any_)
     session.most_bytes = most_bytes
     code = _select(
-        session, file, wishes=wishes, jobs=jobs or min(os.cpu_count() or 1, _MOST_JOBS), folder=results / f"try-{name}"
+        session,
+        data,
+        file=file,
+        wishes=wishes,
+        jobs=jobs or min(os.cpu_count() or 1, _MOST_JOBS),
+        folder=results / f"try-{name}",
     )
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
-    say(f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes and compile")
+    say(
+        f"took {took:.0f} s: {working:.0f} s to tune, test and write, the rest to read the data, start processes and "
+        "compile"
+    )
     raise typer.Exit(code)
 
 
@@ -186,24 +220,33 @@ def _target(device: str | None, flash: str | None, ram: str | None) -> Target | 
     return Target(chosen, *bytes_there)
 
 
-def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a dataset and its options: of a file, or of a card with that name."""
+def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
+    """Return the name of a dataset and its options: of a file, or of a card with that name; and what is said of it.
+
+    Missing numbers of a table become the median unless something else is said.
+    """
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
     from mpu_bench.data.user_files.adding import name_of
     from mpu_bench.data.user_files.chosen import options_of, remarks
+    from mpu_bench.data.user_files.formats import unnamed
+    from mpu_bench.data.user_files.tables import open_table
     from mpu_bench.errors import ConfigError
 
     if not Path(file).exists() and file in catalog.names():
-        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed", "missing")]
-        if wishes["missing"] != "refuse":
-            of_files.append("--missing")
+        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed")]
         if of_files:
             raise ConfigError(
                 f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card, not a file"
             )
-        return file, {key: wishes[key] for key in ("positive",) if key in wishes}
+        return file, {key: wishes[key] for key in ("positive",) if key in wishes}, wishes
     name, said = name_of(Path(file)), wishes_of(wishes, "try")
+    if (
+        "missing" not in wishes
+        and open_table(Path(file), separator=unnamed(wishes.get("separator")), header=said.header).format != "svmlight"
+    ):
+        wishes = {**wishes, "missing": "median"}
+        said = wishes_of(wishes, "try")
     found = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
     left_out, notes = remarks(Path(file), said)
     for column, why in left_out[:_MOST_COLUMNS]:
@@ -212,19 +255,16 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
         say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
     for note in notes:
         say(f"warning: {note}")
-    return found
+    return *found, wishes
 
 
-def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: float, target: Target | None) -> Session:
-    """Load the rows, and settle who is tried."""
+def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
+    """Load the rows, and settle what chooses."""
     from mpu_bench.data.download.progress import for_console
-    from mpu_bench.errors import DataError
+    from mpu_bench.errors import ConfigError, DataError
     from mpu_bench.models.evaluation import METRICS
-    from mpu_bench.selection.candidates import Facts, candidates
-    from mpu_bench.selection.session import Session
 
-    data = source.load(for_console(console(stderr=True)))
-    name = source.dataset
+    data, name = source.load(for_console(console(stderr=True))), source.dataset
     if not data.problem.n_test:
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
     if data.problem.n < _FEWEST_ROWS:
@@ -235,23 +275,50 @@ def _session(source: Any, budgets: tuple[int, ...], only: str | None, seconds: f
             "one; name another column as the label by --label"
         )
     chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
+    of_labels = chosen in (Metric.ACCURACY, Metric.BALANCED_ACCURACY, Metric.F1) and len(data.problem.classes) == 2
+    if threshold and not of_labels:
+        raise ConfigError(f"--threshold: it makes no difference to {METRICS[chosen]}, or there are several classes")
+    tunes = threshold if threshold is not None else of_labels and chosen != Metric.ACCURACY
     draws = f", {data.repeats} times" if data.repeats > 1 else ""
     by = (
         f"{data.folds}-fold cross-validation{draws}" if data.is_cross_validated else f"{data.validation_rows:,} of them"
     )
     say(
         f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features, {data.problem.n_test:,} test "
-        f"rows; {METRICS[chosen]} chooses ({why}), by {by}"
+        f"rows; {METRICS[chosen]} chooses ({why}), by {by}{', and the threshold' * tunes}"
     )
-    tried = candidates(Facts(data.width, chosen != "accuracy", budgets))
-    if only is not None:
-        tried = _among(tried, only)
-    session = Session(
-        replace(source, metric=chosen), tried, learned_from=data.learned_from, all_rows=data.problem.n, seconds=seconds
+    return replace(source, metric=chosen, threshold=tunes), data
+
+
+def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | None) -> list[Candidate]:
+    """Return who is tried; the constant always is."""
+    from mpu_bench.selection.candidates import CONSTANT, Facts, candidates
+
+    facts = Facts(
+        data.width,
+        source.metric,
+        classes=len(data.problem.classes),
+        numbers=data.problem.n * data.problem.features,
+        budgets=budgets,
     )
-    if target is not None:
-        session.target = replace(target, rows=data.test[0][:_ROWS_ON_DEVICE])
-    return session
+    every = candidates(facts)
+    return every if only is None else _among(every, f"{only},{CONSTANT}")
+
+
+def _session(
+    source: Source, data: Data, tried: list[Candidate], *, seconds: float, target: Target | None, any_: bool
+) -> Session:
+    from mpu_bench.selection.session import Session
+
+    return Session(
+        source,
+        tried,
+        learned_from=data.learned_from,
+        all_rows=data.problem.n,
+        seconds=seconds,
+        target=None if target is None else replace(target, rows=data.sample),
+        with_references=any_,
+    )
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
@@ -261,11 +328,11 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
     names = [name.strip() for name in only.split(",")]
     for name in names:
         if name not in known:
-            raise ConfigError(f"--only {only}: there is no classifier '{name}'; {nearest(name, known)}")
+            raise ConfigError(f"--only: there is no classifier '{name}'; {nearest(name, known)}")
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
+def _select(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
     from mpu_bench.display.selection import Display
     from mpu_bench.files import told_if_unwritable
@@ -291,7 +358,7 @@ def _select(session: Session, file: str, wishes: Mapping[str, Any], jobs: int, f
                 session.make(jobs)
             except KeyboardInterrupt:
                 code = INTERRUPTED
-        is_chosen = _keep(session, file, wishes, folder)
+        is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder)
     return code or (0 if is_chosen else FAILED)
 
 
@@ -302,34 +369,52 @@ def _keep_table(outcome: Outcome, folder: Path) -> None:
     write_all(folder, {"candidates.csv": as_csv(outcome)})
 
 
-def _keep(session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> bool:
-    """Write the table, the picture, the model and the config; say what was chosen and return whether something was."""
-    from mpu_bench.display.selection import print_outcome
+def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path) -> bool:
+    """Write the answer: table, picture, page, model and config; say it, and return whether something was chosen."""
+    from mpu_bench.display.selection import shown_table
     from mpu_bench.files import write_all
-    from mpu_bench.report import front
+    from mpu_bench.report import choice, front
 
-    outcome = session.outcome
+    outcome, name = session.outcome, session.source.dataset
     _keep_table(outcome, folder)
-    written = ["candidates.csv"]
-    if outcome.front:
-        write_all(folder, front.drawn(outcome, session.source.dataset))
-        written.append("front.svg and front.png")
-    if (path := session.model_of_choice()) is not None:
-        written += _keep_choice(pickle.loads(path.read_bytes()), session, file=file, wishes=wishes, folder=folder)
-    print_outcome(outcome, session.source.dataset, console())
-    say(f"in {folder}: {', '.join(written)}")
+    files: dict[str, Any] = front.drawn(outcome, name) if outcome.front else {}
+    made, faults = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
+    files |= made
+    told = choice.sentences(outcome, name)
+    shown = console()
+    shown.print(shown_table(outcome))
+    for line in [*told, *faults]:
+        shown.tell(line)
+    written = [f"{each}: {words}" for each, words in _WRITTEN.items() if each in files or (folder / each).exists()]
+    page = choice.page(outcome, name, [*told, *faults], picture=files.get("front.svg", b""), files=written)
+    write_all(folder, files | {"report.html": page})
+    say(f"in {folder}: report.html, {', '.join(each.partition(':')[0] for each in written)}")
     return outcome.chosen is not None
 
 
-def _keep_choice(classifier: Any, session: Session, file: str, wishes: Mapping[str, Any], folder: Path) -> list[str]:
-    """Write the chosen model and the config that repeats it; `classifier` comes from this command's own processes."""
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.files import write_all
-    from mpu_bench.selection.repetition import config_of, model_of
+def _choice_files(
+    session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """Write the chosen model; return the files beside it, by name, and why one is not there."""
+    from mpu_bench.selection.repetition import config_of, exports_of
 
-    source = session.source
-    card: Card = catalog.card(source.dataset, source.options)
-    model_of(classifier, card, source.home).save(folder / "model.mpu")
-    config = config_of(classifier, source, file=file, wishes=wishes, rows=session.all_rows, folder=folder)
-    write_all(folder, {"repeat.yaml": config})
-    return ["model.mpu (mpu-bench predict)", "repeat.yaml (mpu-bench run)"]
+    kept, outcome = session.choice(), session.outcome
+    if kept is None or outcome.chosen is None:
+        return {}, []
+    (classifier, saved), bits = kept, None
+    if session.target is not None:
+        from mpu_bench.selection.target import BITS
+
+        bits = BITS[outcome.chosen.form]
+    saved.save(folder / "model.mpu")
+    files, faults = exports_of(saved, data.sample, bits)
+    config = config_of(
+        classifier,
+        session.source,
+        file=file,
+        wishes=wishes,
+        rows=session.all_rows,
+        folder=folder,
+        threshold=outcome.chosen.threshold,
+    )
+    return files | {"repeat.yaml": config}, faults

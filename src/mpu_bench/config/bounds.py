@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,7 +42,23 @@ def product(counts: Iterable[int]) -> int:
     return total
 
 
-def check_bound(count: int, what: str, most: int, node: Node) -> None:
+def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
+    """Refuse to tune more parameters, or by more runs, than there may be; see `_check_bound`."""
+    _check_bound(len(tried), "parameters", MOST_TUNED, node)
+    _check_bound(product([combinations(tried), splits]), "trials", MOST_RUNS, node)
+
+
+def _swept(node: Node) -> int:
+    """Refuse empty lists, and return how many combinations there are."""
+    for name, value in node.value.items():
+        if value == []:
+            raise node[name].error("an empty list sweeps nothing")
+    count = combinations(node.value)
+    _check_bound(count, "combinations of values", MOST_RUNS, node)
+    return count
+
+
+def _check_bound(count: int, what: str, most: int, node: Node) -> None:
     """Refuse what comes to more than it may.
 
     Raises
@@ -73,26 +89,29 @@ class PlanSize:
         self._seeds, self._seeds_on = seeds, seeds_on
         self._total = 0
 
-    def add(self, solvers: int, trials: int, label: str | None, node: Node) -> None:
-        """Count further runs.
+    def add(self, node: Node, kernels: Sequence[Node], *, budgets: int, trials: int, label: str | None) -> None:
+        """Count the runs of an entry of ``solvers``.
 
         Parameters
         ----------
-        solvers : int
-            How many there are, each with one value for each parameter ...
+        node : Node
+            The parameters of the solver, lists of which are swept ...
+        kernels : sequence of Node
+            ... and those of its kernels.
+        budgets : int
+            How many budgets there are.
         trials : int
-            ... and how many runs it takes to tune one of them.
+            How many runs it takes to tune one solver with one value for each parameter.
         label : str or None
             The dataset that they are for, None for all.
-        node : Node
-            The entry of the config.
 
         Raises
         ------
         ConfigError
-            If there are too many by now.
+            If a list is empty, or there are too many by now.
         """
+        solvers = product([_swept(node), sum(map(_swept, kernels)), budgets])
         chosen = self._problems if label is None else {label: self._problems[label]}
         each = sum(count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items())
         self._total += product([solvers, each])
-        check_bound(self._total, "runs", MOST_RUNS, node)
+        _check_bound(self._total, "runs", MOST_RUNS, node)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from mpu_bench import solvers
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import Checkpoints, Limits, Placement, Stop
@@ -104,11 +105,19 @@ class Tuning:
         return f"{values}; {self.metric.replace('_', ' ')} of {self.solver} on {rows}{repeated}"
 
 
+class Plugin(NamedTuple):
+    """The user file that defines a solver, and the hash of its code as the config knows it; a worker runs no other."""
+
+    path: Path
+    code_hash: str
+
+
 @dataclass(frozen=True)
 class SolverChoice:
     """A solver with one value for each of its parameters, on all datasets or on the one of a label.
 
-    What is to be tuned is left out of its parameters and of those of the kernel.
+    What is to be tuned is left out of its parameters and of those of the kernel. ``plugin`` is None for a solver of the
+    project or of an installed package.
     """
 
     name: str
@@ -117,6 +126,12 @@ class SolverChoice:
     vectors: int | None = None
     only_for: str | None = None
     tuning: Tuning | None = None
+    plugin: Plugin | None = None
+
+    def __post_init__(self) -> None:
+        """Bind the plugin that defines the solver."""
+        if source := solvers.plugin_of(self.name):
+            object.__setattr__(self, "plugin", Plugin(source.path, source.code_hash))
 
 
 @dataclass(frozen=True)
@@ -149,9 +164,9 @@ class Experiment:
     optimum: bool
     judging: Judging
     figures: Sequence[Drawing]
-    plugins: tuple[Path, ...]
     paper: str | None
     profiles: tuple[str, ...]
+    plugins: tuple[Path, ...] = ()
     options: tuple[str, ...] = ()
     overridden: str = ""
     unchanged: Experiment | None = None

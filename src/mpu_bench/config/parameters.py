@@ -21,7 +21,7 @@ from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled, in_one_form, parse
 from mpu_bench.solvers.multiclass import Reduction
-from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
+from mpu_bench.solvers.plugins.names import APART
 from mpu_bench.yaml_text import shown
 
 
@@ -38,12 +38,8 @@ class Everything:
 Names = Mapping[str, Any] | Everything  # of parameters
 
 
-def _named_by_text(given: Any) -> Any:
-    return {str(name): weight for name, weight in given.items()} if isinstance(given, Mapping) else given
-
-
 #: of the classes, whose names may look like numbers
-_ClassWeight = Literal["balanced"] | Annotated[dict[str, Positive], BeforeValidator(_named_by_text)]
+_ClassWeight = Literal["balanced"] | dict[Annotated[str, BeforeValidator(str)], Positive]
 
 
 class Parameters(Strict):
@@ -84,7 +80,8 @@ class _AnyParameters(Strict):
 def parameters_model(name: str) -> type[Strict]:
     """Make the schema of a solver's parameters out of its dataclass, with those that are not its own.
 
-    ``multiclass`` is for a solver of two classes, ``class_weight`` for one with a place for weights.
+    ``multiclass`` is for a solver of two classes, ``class_weight`` for one with a place for weights, and
+    ``score_threshold``, above which a score is that of the positive class, for data of two classes.
 
     Raises
     ------
@@ -110,39 +107,37 @@ def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
         fields["multiclass"] = (Reduction | None, None)
     if solver.weighted:
         fields["class_weight"] = (_ClassWeight | None, None)
+    fields["score_threshold"] = (float | None, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a parameter may have the name of a method of pydantic's
         return create_model(f"{name} parameters", __base__=Parameters, **fields)
 
 
 def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str, Any]:
-    """Check one value for each parameter, and that they go together."""
+    """Check one value for each parameter, and that they go together with each other and the kernel."""
     if "class_weight" in node.value and "class_weight" not in names_of_parameters(name):
         others = ", ".join(other for other in solvers.OWN if solvers.load(other).weighted)
         raise node["class_weight"].error(f"solver '{name}' has no place for weights of classes; {others} have")
     checked = dict(node.validated(parameters_model(name)))
-    checked = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM or value is not None}
+    checked = {key: value for key, value in checked.items() if key not in APART or value is not None}
     if "multiclass" in checked and isinstance(checked.get("nu"), Derived):
         raise node.error(
             "nu cannot be derived for several machines, which have one each; give nu, or leave out multiclass"
         )
-    own = {key: value for key, value in checked.items() if key not in OF_THE_PROBLEM}
-    _check_together(name, own, kernel, node)
-    return checked
-
-
-def _check_together(name: str, parameters: Mapping[str, Any], kernel: KernelChoice, node: Node) -> None:
-    """Refuse parameters and a kernel that do not go together, which the solver itself knows."""
-    try:
-        solver = solvers.load(name)(**parameters)
+    if isinstance(checked.get("score_threshold"), Scaled):
+        raise node.error("score_threshold must be a number")
+    own = {key: value for key, value in checked.items() if key not in APART}
+    try:  # what goes together, the solver itself knows
+        solver = solvers.load(name)(**own)
         if solver.kernels != "linear":
             solver.check_kernel(kernel.build(lambda width: width))
     except ConfigError as error:
         raise node.error(str(error)) from None
     except TypeError:
         # a solver may compute with its parameters, which waits for the data where one is relative to them
-        if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
+        if not any(isinstance(value, Scaled | Derived) for value in own.values()):
             raise
+    return checked
 
 
 def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:

@@ -401,7 +401,7 @@ def check_judging(
         check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
     for position, fitted in enumerate(judging.fitted):
         below = node["fitted"][position]
-        _check_names(below["solvers"], "solver", known)
+        _check_where(below, None, known)
         check_column(fitted.table, fitted.column, below["column"], below["table"])
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
@@ -414,16 +414,8 @@ def check_statement(
     statement: Any, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
 ) -> None:
     """Refuse names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
-    for key in ("of", "over"):
-        if isinstance(node[key].value, dict):
-            _check_where(node[key], labels, known)
-    for below in _entries(node["than"]):
+    for below in (node["of"], node["over"], *_entries(node["than"]), *_entries(node["each"]), node):
         _check_where(below, labels, known)
-    for below in (*_entries(node["each"]), node):
-        _check_names(below["dataset"], "dataset", labels)
-        _check_names(below["datasets"], "dataset", labels)
-        _check_names(below["solver"], "solver", known)
-    _check_names(node["solvers"], "solver", known)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
@@ -442,8 +434,9 @@ def _entries(node: Node) -> Iterator[Node]:
 
 
 def _check_where(node: Node, labels: Collection[str] | None, known: Collection[str] | None) -> None:
-    _check_names(node["dataset"], "dataset", labels)
-    _check_names(node["solver"], "solver", known)
+    for what, valid in (("dataset", labels), ("solver", known)):
+        for key in (what, f"{what}s"):
+            _check_names(node[key], what, valid)
 
 
 def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.config.bounds import MOST_RUNS, MOST_TUNED, PlanSize, check_bound, combinations, product
-from mpu_bench.config.choices import Candidate, DatasetChoice, KernelChoice, SolverChoice, Tuning, ValidationSplit
+from mpu_bench.config.bounds import LARGEST_SEED, PlanSize, check_trials
+from mpu_bench.config.checks import check_together
+from mpu_bench.config.choices import (
+    Candidate,
+    DatasetChoice,
+    Experiment,
+    KernelChoice,
+    SolverChoice,
+    Tuning,
+    ValidationSplit,
+)
 from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
-from mpu_bench.config.schema import RENAMED, File, Stop, Tune
+from mpu_bench.config.rules import Judging
+from mpu_bench.config.schema import RENAMED, File, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
 from mpu_bench.document import Document, Label, Node
@@ -30,10 +39,9 @@ _PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
 _FILE = "file"  # of a dataset that is a user file
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
-_SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
 
 
-def named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
+def _named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
     """Read ``name`` or ``name: {parameters}``; returns the name, and the parameters where they stand.
 
     Raises
@@ -53,10 +61,60 @@ def named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[
     return str(name), node[name].holding(dict(parameters or {}))
 
 
+def experiment_of(content: File, document: Document) -> Experiment:
+    """Write a config out, with all that is known of solvers now.
+
+    Parameters
+    ----------
+    content : File
+    document : Document
+        Where it stands.
+
+    Raises
+    ------
+    ConfigError
+        With file, line, key and the fix.
+    """
+    datasets = _datasets_of(content, document)
+    labels = list(dict.fromkeys(dataset.label for dataset in datasets))
+    repeats, more = content.repeats, dict[str, int]()
+    if not isinstance(repeats, int):
+        _check_per_dataset(document["repeats"].holding(repeats.values), labels)
+        more = dict(repeats.values)
+        repeats = more.pop(_OTHERWISE)
+    count = max([repeats, *more.values()])
+    if content.seed + count - 1 > LARGEST_SEED:
+        raise document["seed"].error(
+            f"the last of the {count:,} seeds from {content.seed:,} on is beyond {LARGEST_SEED:,}"
+        )
+    size = PlanSize((dataset.label for dataset in datasets), repeats, more)
+    entries = [document["solvers"][position] for position in range(len(content.solvers))]
+    choices = tuple(choice for entry in entries for choice in _solvers_of(entry, content, labels=labels, size=size))
+    known = {*labels, *_labels_in(document)}
+    check_together(content, document, datasets=datasets, choices=choices, labels=known)
+    return Experiment(
+        source=document.source,
+        placement=content.placement or ("together" if content.stop.is_timed else "spread"),
+        datasets=datasets,
+        solvers=choices,
+        seeds=tuple(range(content.seed, content.seed + repeats)),
+        seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
+        judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
+        profiles=tuple(content.profiles),
+        **{name: getattr(content, name) for name in _TAKEN_OVER},
+    )
+
+
+_TAKEN_OVER = (
+    *("name", "description", "paper", "stop", "limits", "checkpoints", "threads"),
+    *("kernel_memory", "kernel_matrix", "optimum", "figures"),
+)
+
+
 # ------------------------------------------------------------------ datasets
 
 
-def datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]:
+def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]:
     """Read ``dataset`` or ``datasets``, with sweeps over bipartitions written out."""
     if content.datasets is None:
         return _dataset(document["dataset"])
@@ -74,7 +132,7 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
     """Read a dataset with its options: one choice, or one for each of its ``bipartitions``."""
     if isinstance(node.value, Mapping) and _FILE in node.value:
         return (_own_file(node),)
-    name, below = named(node, "dataset")
+    name, below = _named(node, "dataset")
     options = dict(below.value)
     for old in RENAMED.keys() & options.keys():
         raise below[old].error(f"unknown key; it is called '{RENAMED[old]}' now")
@@ -102,14 +160,15 @@ def _own_file(node: Node) -> DatasetChoice:
     folder = Path() if where.startswith("--set") else Path(node.document.source).parent
     options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}
     try:
-        name, card = chosen.options_of(folder / given.file, given.wishes(folder), where, given.name)
+        name, card = given.options(folder, where)
         return DatasetChoice(name, options | card, given.name or name, catalog.card(name, options | card).class_names)
     except DataError as error:
         raise node[_FILE].error(str(error)) from None
 
 
-def labels_in(data: Mapping[str, Any]) -> set[str]:
+def _labels_in(document: Document) -> set[str]:
     """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
+    data = (document.written or document).data
     profiles = data.get("profiles")
     parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
     entries = [
@@ -131,14 +190,14 @@ def labels_in(data: Mapping[str, Any]) -> set[str]:
 # ------------------------------------------------------------------ one step: select what holds for a dataset
 
 
-def _selected(node: Node, labels: Sequence[str], known: Collection[str]) -> Iterator[tuple[str | None, Node]]:
+def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, Node]]:
     """Write out ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``: the parameters for each dataset's label."""
     varying = {name for name, value in node.value.items() if isinstance(value, Mapping) and [*value] == [_PER_DATASET]}
     if not varying:
         yield None, node
         return
     for name in varying:
-        check_per_dataset(node[name][_PER_DATASET], labels, known)
+        _check_per_dataset(node[name][_PER_DATASET], labels)
     for label in labels:
         chosen = {name: node.value[name][_PER_DATASET] for name in varying}
         yield (
@@ -149,14 +208,14 @@ def _selected(node: Node, labels: Sequence[str], known: Collection[str]) -> Iter
         )
 
 
-def check_per_dataset(node: Node, labels: Sequence[str], known: Collection[str]) -> None:
+def _check_per_dataset(node: Node, labels: Sequence[str]) -> None:
     """Refuse what names a dataset that does not exist, or leaves one without a value."""
     if not isinstance(node.value, Mapping):
         raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
     for label in labels:
         if label not in node.value and _OTHERWISE not in node.value:
             raise node.error(f"has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
-    valid = {*labels, *known, _OTHERWISE}
+    valid = {*labels, *_labels_in(node.document), _OTHERWISE}
     for label in node.value:
         if label not in valid:
             raise node[label].unknown("dataset", str(label), valid)
@@ -180,23 +239,12 @@ def _expanded(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(value, each, strict=True))
 
 
-def _check_lists(node: Node) -> int:
-    """Refuse empty lists, and return how many combinations there are."""
-    for name, value in node.value.items():
-        if value == []:
-            raise node[name].error("an empty list sweeps nothing")
-    count = combinations(node.value)
-    check_bound(count, "combinations of values", MOST_RUNS, node)
-    return count
-
-
 # ------------------------------------------------------------------ three: validate plain entries
 
 
-def _kernel(node: Node) -> KernelChoice:
+def _kernel(name: str, node: Node) -> KernelChoice:
     """Check a kernel with one value for each parameter."""
-    name, below = named(node, "kernel", KERNELS)
-    checked = dict(below.validated(KERNELS[name].options))
+    checked = dict(node.validated(KERNELS[name].options))
     return KernelChoice(name, {key: value for key, value in checked.items() if value is not None})
 
 
@@ -265,8 +313,7 @@ def _grid(node: Node) -> TuningGrid:
             )
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
-    check_bound(len(tried), "parameters", MOST_TUNED, node)
-    check_bound(product([combinations(tried), _splits(how)]), "trials", MOST_RUNS, node)
+    check_trials(tried, _splits(how), node)
     return TuningGrid(how, node, tuple(expand(tried)))
 
 
@@ -292,7 +339,7 @@ def _tuning(
         raise grid.node.error("nu is derived before tuning; give nu a value")
     tuner, tried = name, checked
     if grid.how.tuner is not None:
-        tuner, below = named(grid.node["with"], "solver", solvers.SOLVERS)
+        tuner, below = _named(grid.node["with"], "solver", solvers.SOLVERS)
         tried = _tuner(tuner, below, grid=grid, checked=checked, kernels=kernels, content=content)
     _check_linear(tuner, kernels[0], grid.node)
     if grid.how.metric == "online_error" and not solvers.load(tuner).online:
@@ -325,32 +372,29 @@ def _tuner(
 # ------------------------------------------------------------------ all together
 
 
-def solvers_of(
-    node: Node, content: File, labels: Sequence[str], known: Collection[str], size: PlanSize
-) -> Iterator[SolverChoice]:
+def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize) -> Iterator[SolverChoice]:
     """Write out an entry of ``solvers``: every combination of its lists, kernels, budgets and datasets.
 
-    ``labels`` are those of the datasets, ``known`` those that a profile may bring in; ``size`` counts the runs.
+    ``labels`` are those of the datasets, ``size`` counts the runs.
     """
-    name, below = named(node, "solver", solvers.SOLVERS)
+    name, below = _named(node, "solver", solvers.SOLVERS)
     root, own = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
     tune_node = below["tune"] if "tune" in own else root["tune"]
     fields = names_of_parameters(name)
     budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
-    sizes = {"vectors": list(content.budget.vectors)} if budgeted and content.budget is not None else {}
-    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | own | sizes
-    for label, chosen in _selected(below.holding(entry), labels, known):
-        chosen_kernel = kernel_node.holding(chosen.value["kernel"])
-        grid, apart = _grid(tune_node.holding(chosen.value["tune"])), ("kernel", "tune", *sizes)
-        plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in apart})
+    budgets = (
+        [{"vectors": each} for each in content.budget.vectors] if budgeted and content.budget is not None else [{}]
+    )
+    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | own
+    for label, chosen in _selected(below.holding(entry), labels):
+        grid = _grid(tune_node.holding(chosen.value["tune"]))
+        plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})
         grid.check(f"solver '{name}'", fields, plain.value)
-        count = product([_check_lists(plain), _count_kernels(chosen_kernel), combinations(sizes)])
-        size.add(count, grid.trials, label, below)
-        kernels = list(_kernels(chosen_kernel, name, grid))
-        combined = (
-            (given, *each) for given in _expanded(plain.value) for each in itertools.product(kernels, expand(sizes))
-        )
+        entries = _kernel_entries(kernel_node.holding(chosen.value["kernel"]))
+        size.add(plain, [each for *_, each in entries], budgets=len(budgets), trials=grid.trials, label=label)
+        kernels = [each for entry in entries for each in _kernels(*entry, solver=name, grid=grid)]
+        combined = ((given, *each) for given in _expanded(plain.value) for each in itertools.product(kernels, budgets))
         for given, tried, vectors in combined:
             parameters = [
                 checked_parameters(name, plain.holding(given | vectors | values), kernel)
@@ -368,89 +412,22 @@ def solvers_of(
             yield choice
 
 
-def _count_kernels(node: Node) -> int:
-    entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
+def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
+    """Return the kernels that are swept: where each stands, its name and its parameters."""
+    entries = [node[position] for position in range(len(node.value))] if isinstance(node.value, list) else [node]
     if not entries:
         raise node.error("an empty list sweeps nothing")
-    return sum(_check_lists(named(entry, "kernel", KERNELS)[1]) for entry in entries)
+    return [(entry, *_named(entry, "kernel", KERNELS)) for entry in entries]
 
 
-def _kernels(node: Node, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
-    """Check the kernels of a solver; each with every combination of the values to be tried, one where there is none."""
-    entries = [node[i] for i in range(len(node.value))] if isinstance(node.value, list) else [node]
-    for entry in entries:
-        name, below = named(entry, "kernel", KERNELS)
-        grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below.value, _KERNEL_PREFIX)
-        for given in _expanded(below.value):
-            choices = [_kernel(entry.holding({name: given | values})) for values in grid.values(_KERNEL_PREFIX)]
-            _check_linear(solver, choices[0], entry)
-            yield choices
+def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
+    """Check a kernel's combinations; each with every combination of the values to be tried, one where there is none."""
+    grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below.value, _KERNEL_PREFIX)
+    for given in _expanded(below.value):
+        choices = [_kernel(name, below.holding(given | values)) for values in grid.values(_KERNEL_PREFIX)]
+        _check_linear(solver, choices[0], entry)
+        yield choices
 
 
 def _without(parameters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in names}
-
-
-def check_seconds_of(stop: Stop, labels: Sequence[str], choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse other than one run whose seconds are meant by ``stop: {seconds_of: ...}``."""
-    if stop.seconds_of is None:
-        return
-    name, kernels = stop.seconds_of.solver, [str(choice.kernel) for choice in choices]
-    for label in labels:
-        meant, others = Counter[str](), set[str]()
-        for choice, kernel in zip(choices, kernels, strict=True):
-            if choice.only_for in (None, label):
-                meant.update([kernel] if choice.name == name else [])
-                others.update([kernel] if choice.name != name else [])
-        for kernel in sorted(others):
-            if meant[kernel] != 1:
-                raise node.error(
-                    f"solver '{name}' must stand in this config once, with one value for each parameter, for {label} "
-                    f"and the kernel {kernel}; there are {meant[kernel]}"
-                )
-
-
-def check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse runs that nothing ends for sure: neither a rule of the solver's own, nor one of the config, nor a limit.
-
-    Gaps, suboptimality and kernel evaluations are no such rules: a run need not come to them.
-    """
-    rules = {name: limit for name, limit in content.stop.model_dump().items() if limit is not None}
-    if content.limits.seconds is not None or rules.keys() & _SURE_ENDS:
-        return
-    named = content.stop.seconds_of and content.stop.seconds_of.solver
-    endless = [choice.name for choice in choices if named in (None, choice.name)]
-    endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
-    given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
-    why = f" for sure (it may never come to stop: {{{given}}})" if given else ""
-    for solver in map(solvers.load, endless):
-        if not solver.ends and solver.sliceable:
-            raise node.error(
-                f"nothing ends a run of solver '{solver.name}'{why}: say when, such as "
-                f"stop: {{{', '.join(filter(None, [given, 'passes: 10']))}}}; or, if it "
-                "returns Status.DONE whatever the data are, write ends = True into its class"
-            )
-
-
-def check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse solvers of two classes on datasets of more, and weights of classes that a dataset does not have."""
-    for dataset, choice in itertools.product(datasets, choices):
-        pairs = [(choice.name, choice.parameters)]
-        if choice.tuning is not None:
-            pairs.append((choice.tuning.solver, choice.tuning.candidates[0].tried))
-        if choice.only_for not in (None, dataset.label):
-            continue
-        for name, parameters in pairs:
-            _check_weighted(parameters.get("class_weight"), dataset, node)
-            if len(dataset.classes) > 2 and solvers.load(name).classes == "two" and "multiclass" not in parameters:
-                raise node.error(
-                    f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "
-                    f"positive ones: {dataset.name}: {{positive: [{dataset.classes[0]}]}}, or separate them two at a "
-                    f"time: {name}: {{multiclass: one-against-one}}"
-                )
-
-
-def _check_weighted(class_weight: Any, dataset: DatasetChoice, node: Node) -> None:
-    for name in class_weight if isinstance(class_weight, Mapping) else ():
-        if name not in dataset.classes:
-            raise node.unknown(f"class of '{dataset.label}' (class_weight)", name, dataset.classes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rows import Dense, Rows, any_rows, count, dot, take, to_scipy
 from mpu_bench.core.vectors import GROUP, Vectors, append, kernel_values, new_vectors, score
+from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, is_single_enough_for_scores
 
@@ -59,14 +60,17 @@ class ScoredModel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LinearModel(ScoredModel):
-    """f(x) = w.x, or one such score per class.
+    """f(x) = w.x + b, or one such score per class.
 
     Attributes
     ----------
     weights : array of float64, shape (c, d); c = 1 for two classes
+    bias : float
+        b; where all rows have a constant feature, its weight stands for it, and b is a threshold's.
     """
 
     weights: NDArray[np.float64]
+    bias: float = field(default=0.0, kw_only=True)
 
     @property
     def linear(self) -> bool:
@@ -76,12 +80,12 @@ class LinearModel(ScoredModel):
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of every row, shape (n, c)."""
         scores: NDArray[np.float64] = _linear_scores(rows, self.weights)
-        return scores
+        return scores + self.bias
 
     @property
     def finite(self) -> bool:
-        """Whether all weights are."""
-        return all_finite(self.weights)
+        """Whether all weights and the bias are."""
+        return all_finite(self.weights) and all_finite(self.bias)
 
     @property
     def support_vectors(self) -> int:
@@ -91,7 +95,7 @@ class LinearModel(ScoredModel):
 
 @dataclass(frozen=True, eq=False)
 class FourierModel(LinearModel):
-    """f(x) = w.P(x) with P(x) = 1/sqrt(k) (cos v_1.x, ..., cos v_k.x, sin v_1.x, ..., sin v_k.x).
+    """f(x) = w.P(x) + b with P(x) = 1/sqrt(k) (cos v_1.x, ..., cos v_k.x, sin v_1.x, ..., sin v_k.x).
 
     Attributes
     ----------
@@ -104,7 +108,7 @@ class FourierModel(LinearModel):
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of every row, shape (n, c)."""
         parts = [features @ self.weights.T for features in fourier_features(rows, self.frequencies)]
-        return np.concatenate([np.empty((0, len(self.weights))), *parts])
+        return np.concatenate([np.empty((0, len(self.weights))), *parts]) + self.bias
 
 
 def fourier_features(rows: Rows, frequencies: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -181,6 +185,21 @@ class KernelModel(ScoredModel):
     def support_vectors(self) -> int:
         """The number of vectors with a coefficient that is not zero."""
         return int(np.count_nonzero(np.any(self.coefficients != 0, axis=1)))
+
+
+def with_threshold(model: Model, threshold: float) -> Model:
+    """Return a model of two classes that predicts the second where the score of this one is above a threshold.
+
+    Raises
+    ------
+    ConfigError
+        If it has no single score, or none with a bias.
+    """
+    if isinstance(model, LinearModel) and len(model.weights) == 1:
+        return replace(model, bias=model.bias - threshold)
+    if isinstance(model, KernelModel) and model.coefficients.shape[1] == 1:
+        return replace(model, bias=model.bias - threshold)
+    raise ConfigError(f"score_threshold: a {type(model).__name__} of this solver has not one score of two classes")
 
 
 def all_finite(numbers: ArrayLike) -> bool:

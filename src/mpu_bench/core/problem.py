@@ -36,6 +36,8 @@ class Problem:
         Identifies content and preparation; equal fingerprints mean equal arrays.
     weights : array of float64, shape (n,), optional
         What the loss of each training example is multiplied by, above 0; for solvers that are `Solver.weighted`.
+    threshold : float
+        Of two classes: a model predicts the positive one where its score is above.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Problem:
     classes: tuple[str, ...]
     fingerprint: str
     weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    threshold: float = field(default=0.0, kw_only=True)
 
     @property
     def n(self) -> int:

@@ -61,6 +61,8 @@ def score_counts(classes: int) -> tuple[int, ...]:
 
 def _check_machines(model: Any, features: int, counts: Sequence[int], each: str, name: str) -> None:
     scores = getattr(type(model), "scores", None)
+    if scores in (LinearModel.scores, FourierModel.scores, KernelModel.scores) and not isinstance(model.bias, Real):
+        raise ValueError(f"{name}bias is {shown(model.bias)}; it must be a number")
     if scores is LinearModel.scores:
         shapes = [(count, features) for count in counts]
         _check_array(f"{name}weights", model.weights, _FLOATS, shapes, f"{features} features, {each}")
@@ -73,8 +75,6 @@ def _check_machines(model: Any, features: int, counts: Sequence[int], each: str,
         m = _check_expansion(model, features, name)
         shapes = [(m, count) for count in counts]
         _check_array(f"{name}coefficients", model.coefficients, _FLOATS, shapes, f"{m} vectors, {each}")
-        if not isinstance(model.bias, Real):
-            raise ValueError(f"{name}bias is {shown(model.bias)}; it must be a number")
     elif scores is SharedExpansions.scores:
         m = _check_expansion(model, features, name)
         _check_array(f"{name}biases", model.biases, _FLOATS, [(count,) for count in counts], each)

@@ -1,16 +1,20 @@
-"""The table of an experiment in the terminal: a block per dataset, means ± deviations, and reported values."""
+"""The table of an experiment, in a terminal or a notebook: a block per dataset, means ± deviations."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from mpu_bench.display.terminal import Drawn, Terminal, reason
+from mpu_bench.errors import StoreError
 from mpu_bench.quantities import FINISHED, Record, RunStatus, format_number
+from mpu_bench.report import tables
 from mpu_bench.report.tables import Table
 from mpu_bench.results import machines, naming, problems
 from mpu_bench.results.folder import ResultsFolder
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import Summary, by_dataset
 from mpu_bench.results.problems import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
@@ -37,24 +41,12 @@ def print_results(results: ResultsFolder, console: Terminal, chosen: Collection[
         console.tell(line)
 
 
-def blocks(records: Sequence[Record], published: Sequence[str]) -> list[Table]:
-    """Return a block per dataset, with all columns that say something."""
-    rows = summarize(records, published)
-    varying = naming.varying(rows)
-    return [_block(block, problems.in_terminal(block), varying) for block in _by_dataset(rows)]
-
-
-def _by_dataset(rows: Sequence[Summary]) -> list[list[Summary]]:
-    names = dict.fromkeys(row.dataset for row in rows)
-    return [[row for row in rows if row.dataset == dataset] for dataset in names]
-
-
 def print_table(records: Sequence[Record], published: Sequence[str], console: Terminal) -> None:
     """Print a block per dataset, leaving out columns that the screen has no room for."""
     rows = summarize(records, published)
     varying = naming.varying(rows)
     left_out: set[str] = set()
-    for block in _by_dataset(rows):
+    for block in by_dataset(rows).values():
         columns = problems.in_terminal(block)
         table = Drawn(_block(block, columns, varying))
         while any(column.quantity.rank for column in columns) and table.width > console.width:
@@ -160,3 +152,44 @@ def _tuning_remark(record: Record) -> str:
     if record.tuned_on_test:
         return f"{chosen}: CHOSEN ON THE TEST SET, so these errors are too low"
     return f"{chosen}; tuning took the seconds in column tune_seconds of table.csv, which are not included here"
+
+
+#: colours are those of the page around it, light or dark; the figure is drawn on white, as in print
+_FRAGMENT = """\
+<div class="mpu-bench-results" style="font-family: sans-serif">
+{% for block in blocks %}
+{{ block }}
+{% endfor %}
+{% for line in remarks %}
+<p style="margin: 0.2em 0; color: inherit">{{ line }}</p>
+{% endfor %}
+{% if figure %}
+<div style="display: inline-block; max-width: 100%; background: #ffffff; padding: 0.5em" role="img" \
+aria-label="{{ caption }}">{{ figure }}</div>
+{% endif %}
+</div>
+"""
+
+
+def fragment(results: ResultsFolder) -> str:
+    """Return the tables of a results folder, what their reader must know, and its first figure, as HTML."""
+    import jinja2
+
+    from mpu_bench.report import figures
+
+    records, published = results.records(earlier=True), published_tables(results)
+    rows = summarize(records, published)
+    varying = naming.varying(rows)
+    blocks = [_block(block, problems.in_terminal(block), varying) for block in by_dataset(rows).values()]
+    try:
+        figure = figures.figures_of(results.folder)[0]
+        svg, caption = figures.drawn(figure, ["svg"])["svg"].decode(), figure.caption
+    except StoreError:  # no data for one
+        svg, caption = "", ""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, finalize=tables.html_text)
+    return environment.from_string(_FRAGMENT).render(
+        blocks=[Markup(tables.html(block)) for block in blocks],
+        remarks=remarks(records, results.environments(), published),
+        figure=Markup(svg[svg.find("<svg") :].strip()),  # matplotlib has escaped its texts
+        caption=caption,
+    )

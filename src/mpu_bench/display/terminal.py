@@ -36,7 +36,8 @@ class Terminal(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "markup": False, "emoji": False, "highlight": False})
+        # in a notebook rich would show everything as an output of its own, even what goes to a file
+        super().__init__(**options, markup=False, emoji=False, highlight=False, force_jupyter=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text as words; rich asks for every text that it prints."""

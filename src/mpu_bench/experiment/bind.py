@@ -19,7 +19,7 @@ from mpu_bench.kernels import Kernel
 from mpu_bench.quantities import Record
 from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
-from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
+from mpu_bench.solvers.plugins.names import APART
 
 _WARM_UP_ROWS = 12  # of each class
 
@@ -50,7 +50,8 @@ def with_results_of_others(run: Run, results: Mapping[str, Record]) -> tuple[Run
 def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     """Return a solver with the parameters of a run; one may be given as a multiple of 1 / n.
 
-    With ``multiclass`` among them, n is that of all classes together; ``class_weight`` is the problem's.
+    With ``multiclass`` among them, n is that of all classes together; ``class_weight`` and ``score_threshold`` are the
+    problem's.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     numbers: dict[str, Any] = {
         key: value.resolve(lambda _n: n) if isinstance(value, Scaled) else value for key, value in parameters.items()
     }
-    reduction, _ = (numbers.pop(key, None) for key in OF_THE_PROBLEM)
+    reduction, *_ = (numbers.pop(key, None) for key in APART)
     solver = solvers.load(name)(**numbers)
     solver.check_size(n)
     return solver if reduction is None else Multiclass(solver, reduction)

@@ -43,7 +43,7 @@ def code_of(run: Run, storage: str) -> str:
         How the rows of its dataset are stored: dense, sparse, ...; nothing where that is not known.
     """
     if (
-        not storage or run.settings.plugins or not (solver := solvers.load(run.solver.name)).sliceable
+        not storage or run.solver.plugin or not (solver := solvers.load(run.solver.name)).sliceable
     ):  # an external solver
         return ""
     kind = (run.solver.name, variant(run), run.solver.kernel.name, storage)

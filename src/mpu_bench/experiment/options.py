@@ -173,7 +173,7 @@ class RunOptions(Options):
 
     def __post_init__(self) -> None:
         """Write what may be a mapping as the command line has it: ``KEY=VALUE``."""
-        from mpu_bench.document import as_in_file
+        from mpu_bench.yaml_text import as_in_file
 
         super().__post_init__()
         object.__setattr__(self, "settings", _pairs("settings", self.settings, lambda one: json.dumps(as_in_file(one))))
@@ -188,6 +188,8 @@ class ReproduceOptions(Options):
     out: Path | str | None = option(
         None, "The folder for the tables. By default tables in the results folder.", Path | None, metavar="DIR"
     )
+    force: bool = field(init=False, default=False, metadata={"kind": False})  # what has a result is kept
+    save_models: bool = field(init=False, default=False, metadata={"kind": False})
 
     def __post_init__(self) -> None:
         """Refuse a limit that is no size."""

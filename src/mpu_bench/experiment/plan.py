@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from mpu_bench import solvers
@@ -16,7 +17,15 @@ from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
 from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
 
-FILTERS = ("solver", "dataset", "split", "kernel", "seed", "budget")
+#: what runs may be chosen by -> where a run has it
+FILTERS = {
+    "solver": attrgetter("solver.name"),
+    "dataset": attrgetter("dataset.label"),
+    "split": attrgetter("dataset.split"),
+    "kernel": attrgetter("solver.kernel.name"),
+    "seed": attrgetter("seed"),
+    "budget": attrgetter("solver.vectors"),
+}
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
 
 
@@ -32,12 +41,8 @@ def plan(experiment: Experiment) -> Plan:
         ]
         tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
         optima = map(optimum_of, own) if experiment.optimum else ()
-        for needed in (*tuning, *optima, *map(nu_of, own)):
-            if needed is not None and not runs.has(needed):
-                runs.append(needed)
-        for run in own:
-            if not runs.has(run):  # what a config lists twice is one run
-                runs.append(run)
+        for run in filter(None, (*tuning, *optima, *map(nu_of, own), *own)):
+            runs.add(run)
     return runs
 
 
@@ -73,15 +78,10 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
     memory, limit = experiment.kernel_memory, experiment.limits.memory
     if memory is None and limit is not None:
         memory = limit // 2
-    stop = _stop(experiment.stop, solver.name)
-    settings = RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
-    return settings.for_solver(solver.name)
-
-
-def _stop(stop: Stop, solver: str) -> Stop:
-    """Leave out a rule that says how long the others may take by this solver."""
-    itself = stop.seconds_of is not None and stop.seconds_of.solver == solver
-    return stop.model_copy(update={"seconds_of": None}) if itself else stop
+    stop = experiment.stop
+    if stop.seconds_of is not None and stop.seconds_of.solver == solver.name:  # which says how long the others may take
+        stop = stop.model_copy(update={"seconds_of": None})
+    return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
 
 
 def optimum_of(run: Run) -> Run | None:
@@ -109,7 +109,7 @@ def nu_of(run: Run) -> Run | None:
 def _optimum_run(run: Run, solver: str, parameters: dict[str, Any]) -> Run:
     defaults = {field.name: field.default for field in fields(solvers.load(solver))}
     choice = SolverChoice(solver, defaults | parameters, run.solver.kernel)
-    settings = RunSettings(kernel_memory=run.settings.kernel_memory).for_solver(solver)
+    settings = RunSettings(kernel_memory=run.settings.kernel_memory)
     return replace(run, solver=choice, settings=settings, seed=0)
 
 
@@ -126,17 +126,15 @@ class Plan(list[Run]):
         self._by_solver: dict[tuple[Any, ...], list[Run]] = {}
         self._by_parameters: dict[tuple[Any, ...], list[Run]] = {}
         for run in runs:
+            self.add(run)
+
+    def add(self, run: Run) -> None:
+        """Add a run behind the others, unless it is there already: what a config lists twice is one run."""
+        alike = self._by_parameters.setdefault(_parameters_key(run), [])
+        if run not in alike:
+            alike.append(run)
+            self._by_solver.setdefault(_solver_key(run, run.solver.name), []).append(run)
             self.append(run)
-
-    def append(self, run: Run) -> None:
-        """Add a run behind the others."""
-        super().append(run)
-        self._by_solver.setdefault(_solver_key(run, run.solver.name), []).append(run)
-        self._by_parameters.setdefault(_parameters_key(run), []).append(run)
-
-    def has(self, run: Run) -> bool:
-        """Return whether there is such a run already."""
-        return run in self._by_parameters.get(_parameters_key(run), ())
 
     def needed(self, run: Run) -> dict[str, Run]:
         """Return the runs whose results a run needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
@@ -154,7 +152,7 @@ class Plan(list[Run]):
             return None
 
         def plain(each: Run) -> Run:
-            settings = replace(each.settings, stop=Stop()).for_solver(share.solver)
+            settings = replace(each.settings, stop=Stop())
             return replace(each, solver=SolverChoice(share.solver, {}, each.solver.kernel), settings=settings)
 
         alike = self._by_solver.get(_solver_key(run, share.solver), ())
@@ -202,11 +200,11 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
         if not equals or key not in FILTERS:
             raise ConfigError(f"--only {condition}: must be KEY=VALUE, with KEY one of {', '.join(FILTERS)}")
         wanted = values.split(",")
-        known = {_value(run, key) for run in runs}
+        known = {str(FILTERS[key](run)) for run in runs}
         for value in wanted:
             if value not in known:
                 raise ConfigError(f"--only {condition}: no run has {key} '{value}': {nearest(value, known)}")
-        selected = [run for run in selected if _value(run, key) in wanted]
+        selected = [run for run in selected if str(FILTERS[key](run)) in wanted]
     if not selected:
         keys = [condition.partition("=")[0] for condition in filters]
         twice = next((key for key in keys if keys.count(key) > 1), None)
@@ -215,15 +213,3 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
             + (f"; to match either, give --only {twice}=A,B" if twice else "")
         )
     return selected
-
-
-def _value(run: Run, key: str) -> str:
-    values = {
-        "solver": run.solver.name,
-        "dataset": run.dataset.label,
-        "split": run.dataset.split,
-        "kernel": run.solver.kernel.name,
-        "seed": run.seed,
-        "budget": run.solver.vectors,
-    }
-    return str(values[key])

@@ -85,7 +85,8 @@ class PlannedRun:
 
 def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
     """Return what is there for each run, without fetching, preparing or loading anything."""
-    return _with_ids(runs, {key: _describe(*named, home) for key, named in _datasets(runs).items()})
+    found = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
+    return [_with_id(run, found[_dataset(run)], runs) for run in runs]
 
 
 def prepare_data(
@@ -99,7 +100,7 @@ def prepare_data(
         if key in needed and isinstance(described, Description) and described.state != "prepared":
             described = pool.prepare(*named, home, limits, progress) or _describe(*named, home)
         descriptions[key] = described
-    return _with_ids(runs, descriptions)
+    return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
 
 
 def _datasets(runs: Sequence[Run]) -> dict[Dataset, tuple[str, Mapping[str, Any]]]:
@@ -119,10 +120,6 @@ def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Des
     except Exception as fault:
         traceback.print_exc()
         return f"dataset {name}: {type(fault).__name__}: {fault}"
-
-
-def _with_ids(runs: Plan, descriptions: Mapping[Dataset, Description | str]) -> list[PlannedRun]:
-    return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
 
 
 def _with_id(run: Run, described: Description | str, plan: Plan) -> PlannedRun:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
@@ -19,9 +19,8 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.estimates import Estimate, Estimates
-from mpu_bench.experiment.options import Options, ReproduceOptions, RunOptions
+from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.outlook import Outlook
-from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import ChosenRuns, Listener
@@ -35,15 +34,13 @@ class Step:
     ``products`` is about how many inner products a pass of each takes together.
     """
 
-    experiment: Experiment
-    runs: Plan
-    chosen: Sequence[Run]
+    chosen: ChosenRuns
     products: float
     estimate: Estimate
 
     def __str__(self) -> str:
-        labels = dict.fromkeys(run.dataset.label for run in self.chosen)
-        return f"{self.experiment.name} on {', '.join(labels)}"
+        labels = dict.fromkeys(run.dataset.label for run in self.chosen.runs)
+        return f"{self.chosen.experiment.name} on {', '.join(labels)}"
 
 
 def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[list[Experiment], list[str]]:
@@ -95,24 +92,20 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     return found, faults
 
 
-def steps(found: Sequence[Experiment], whole: bool = False) -> list[Step]:
+def steps(found: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
     """Divide experiments into steps, the cheapest first.
 
-    Parameters
-    ----------
-    found : sequence of Experiment
-    whole : bool
-        Whether a step is a whole experiment, so that many machines have enough to do, and not one dataset of it.
+    On a cluster a step is a whole experiment, so that many machines have enough to do, and not one dataset of it.
     """
     found_steps = []
     for experiment in found:
         runs = plan.plan(experiment)
         estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
-        for part in [[*labels]] if whole else [[label] for label in labels]:
+        for part in [[label] for label in labels] if options.machines is None else [[*labels]]:
             chosen = [run for run in runs if run.dataset.label in part]
-            estimate = Estimate.of(estimates.expected(chosen))
-            found_steps.append(Step(experiment, runs, chosen, estimate=estimate, products=sum(map(_products, chosen))))
+            estimate, products = Estimate.of(estimates.expected(chosen)), sum(map(_products, chosen))
+            found_steps.append(Step(ChosenRuns(experiment, runs, chosen, options), products, estimate))
     return sorted(found_steps, key=_cost(found_steps))
 
 
@@ -135,7 +128,6 @@ def _products(run: Run) -> float:
 
 def run(
     todo: Sequence[Step],
-    options: ReproduceOptions,
     pool: Pool,
     *,
     listening: Callable[[Step, int], AbstractContextManager[Listener]],
@@ -146,7 +138,6 @@ def run(
     Parameters
     ----------
     todo : sequence of Step
-    options : ReproduceOptions
     pool : Pool
     listening : function
         Returns a listener for a step and its number, which begins.
@@ -160,14 +151,12 @@ def run(
     """
     failures = []
     for number, step in enumerate(todo, start=1):
-        pool.use_threads(step.experiment.threads)
-        pool.use_jobs(1 if step.experiment.is_timed else options.jobs)
+        experiment = step.chosen.experiment
+        pool.use_threads(experiment.threads)
+        pool.use_jobs(1 if experiment.is_timed else step.chosen.options.jobs)
         try:
             with listening(step, number) as listener:
-                runner.execute(
-                    step.experiment, step.runs, step.chosen, home=options.home,
-                    folder=options.folder / step.experiment.name, pool=pool, listener=listener,
-                )  # fmt: skip
+                runner.execute(step.chosen, pool, listener)
             failures += finished(step)
         except ClusterError:
             raise
@@ -177,13 +166,12 @@ def run(
 
 
 def outlooks(found: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
-    """Return what is to do of each experiment, by its name; ``say`` reports one whose results cannot be read."""
-    run_options = RunOptions(**{each.name: getattr(options, each.name) for each in fields(Options) if each.init})
+    """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
     known = {}
     for experiment in found:
         runs = plan.plan(experiment)
         try:
-            known[experiment.name] = Outlook.of(ChosenRuns(experiment, runs, runs, run_options))
+            known[experiment.name] = Outlook.of(ChosenRuns(experiment, runs, runs, options))
         except UserError as fault:
             say(f"{experiment.name}: {fault}")
     return known

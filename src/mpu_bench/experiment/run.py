@@ -13,7 +13,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
@@ -36,10 +35,6 @@ class RunSettings:
     checkpoints : Checkpoints
         When its model is evaluated.
     threads : int
-    plugins : tuple of Path
-        The file that defines the solver, if that is of the user's own; none for the project's own solvers.
-    plugin_code : str
-        The hash of that file's code as the plan knows it; a worker runs no other.
     kernel_memory : int or None
         Bytes for kernel values that are kept; None: half of what is free.
     """
@@ -47,16 +42,7 @@ class RunSettings:
     stop: Stop = field(default_factory=Stop)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     threads: int = 1
-    plugins: tuple[Path, ...] = ()
-    plugin_code: str = ""
     kernel_memory: int | None = None
-
-    def for_solver(self, name: str) -> RunSettings:
-        """Return these settings with the plugin that defines a solver; without one for the project's own."""
-        source = solvers.plugin_of(name)
-        if source is None:
-            return replace(self, plugins=(), plugin_code="")
-        return replace(self, plugins=(source.path,), plugin_code=source.code_hash)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from mpu_bench.experiment.estimates import Estimates
 from mpu_bench.experiment.facts import check_config, facts_of
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
-from mpu_bench.experiment.options import RunOptions
+from mpu_bench.experiment.options import ReproduceOptions, RunOptions
 from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Plan, marks_of
 from mpu_bench.experiment.planned import (
     INDISPENSABLE,
@@ -83,36 +83,57 @@ class Listener:
     finished: Callable[[Run, Record], None] = lambda _run, _record: None
 
 
-def execute(
-    experiment: Experiment,
-    runs: Plan,
-    chosen: Sequence[Run],
-    *,
-    home: DataDirectory,
-    folder: Path,
-    pool: Pool,
-    listener: Listener,
-    force: bool = False,
-    save_models: bool = False,
-) -> bool:
-    """Make the chosen runs that have no result yet, and keep each as soon as it is finished.
+@dataclass(frozen=True)
+class ChosenRuns:
+    """An experiment, its whole plan, those runs of it that are to be made, and how.
 
-    Parameters
+    Attributes
     ----------
     experiment : Experiment
-    runs : Plan
-        All: what the tables are made of.
-    chosen : sequence of Run
+    plan : Plan
+        All its runs: what the tables are made of.
+    runs : sequence of Run
         Those of it to make now; what they need of others is made as well.
-    home : DataDirectory
-    folder : Path
-        ``results/<name>``.
-    pool : Pool
-    listener : Listener
-    force : bool
-        Make runs again that have a result.
-    save_models : bool
-        Save the model of every chosen run in ``models/``; runs that have a result and no model are made again.
+    options : RunOptions or ReproduceOptions
+    load : float
+        That of the machine before there were workers, as `disturbance.load_of_others` returns it.
+    """
+
+    experiment: Experiment
+    plan: Plan
+    runs: Sequence[Run]
+    options: RunOptions | ReproduceOptions
+    load: float = math.nan
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.options.folder / self.experiment.name
+
+    @property
+    def indices(self) -> Collection[int] | None:
+        """The indices of the runs in the plan; None where they are the whole plan."""
+        if len(self.runs) == len(self.plan):
+            return None
+        chosen = set(map(id, self.runs))
+        return {index for index, run in enumerate(self.plan) if id(run) in chosen}
+
+    def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
+        """Make the runs that have no result yet; return whether every one has a result that holds.
+
+        ``say`` is told why seconds may not be compared.
+        """
+        threads, jobs = self.experiment.threads, self.options.jobs
+        pool.use_threads(threads)
+        if busy := disturbance.warning(self.load, jobs * threads):
+            say(busy)
+        if jobs > 1:
+            say(f"{jobs} parallel runs share this machine: do not compare their seconds with those of single runs")
+        return execute(self, pool, listener)
+
+
+def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
+    """Make the chosen runs that have no result yet, and keep each as soon as it is finished.
 
     Returns
     -------
@@ -124,6 +145,7 @@ def execute(
     StoreError
         If the folder cannot be used, holds results of another config, or another process is running into it.
     """
+    experiment, runs, home, folder = chosen.experiment, chosen.plan, chosen.options.home, chosen.folder
     busy = StoreError(
         f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"
     )
@@ -140,7 +162,7 @@ def execute(
         if store.is_bare():
             pool.get_ready()  # while the runs are planned
         prepared = prepare_data(
-            runs, chosen, home=home, pool=pool, limits=experiment.limits, progress=listener.progress
+            runs, chosen.runs, home=home, pool=pool, limits=experiment.limits, progress=listener.progress
         )
         planned = [keep_unavailable(each, runs, store) for each in prepared]
         marks = marks_of(experiment, runs)
@@ -150,10 +172,10 @@ def execute(
             facts_of(experiment, folder) | {"pairs": pairs},
         )
         needs = needs_of(planned, runs)
-        selected = set(map(id, chosen))
+        selected = set(map(id, chosen.runs))
         wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
-        done = set() if force else store.finished(needs)
-        model_files = _model_files(planned, selected, folder) if save_models else {}
+        done = set() if chosen.options.force else store.finished(needs)
+        model_files = _model_files(planned, selected, folder) if chosen.options.save_models else {}
         if again := _without_model(model_files, done, store):
             listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
@@ -375,49 +397,6 @@ def _missing_result(run: Run, rows: Mapping[str, Record], results: Mapping[str, 
     kinds = (*INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
     return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]].solver}, which failed" if missing else ""
-
-
-@dataclass(frozen=True)
-class ChosenRuns:
-    """An experiment, its whole plan, those runs of it that are to be made, and how.
-
-    ``load`` is that of the machine before there were workers, as `disturbance.load_of_others` returns it.
-    """
-
-    experiment: Experiment
-    plan: Plan
-    runs: Sequence[Run]
-    options: RunOptions
-    load: float = math.nan
-
-    @property
-    def folder(self) -> Path:
-        """Where the results go."""
-        return self.options.folder / self.experiment.name
-
-    @property
-    def indices(self) -> Collection[int] | None:
-        """The indices of the runs in the plan; None where they are the whole plan."""
-        if len(self.runs) == len(self.plan):
-            return None
-        chosen = set(map(id, self.runs))
-        return {index for index, run in enumerate(self.plan) if id(run) in chosen}
-
-    def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
-        """Make the runs that have no result yet; return whether every one has a result that holds.
-
-        ``say`` gets the reason why seconds may not be compared.
-        """
-        threads, jobs = self.experiment.threads, self.options.jobs
-        pool.use_threads(threads)
-        if busy := disturbance.warning(self.load, jobs * threads):
-            say(busy)
-        if jobs > 1:
-            say(f"{jobs} parallel runs share this machine: do not compare their seconds with those of single runs")
-        return execute(
-            self.experiment, self.plan, self.runs, home=self.options.home, folder=self.folder, pool=pool,
-            listener=listener, force=self.options.force, save_models=self.options.save_models,
-        )  # fmt: skip
 
 
 def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan) -> ChosenRuns:

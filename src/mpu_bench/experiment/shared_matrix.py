@@ -63,10 +63,13 @@ def attach(
     """
     if isinstance(problem, StreamedProblem) or not solver.shares_kernel_rows(problem, kernel):
         return None, ""
-    size, allowed = problem.n**2 * _VALUE_BYTES, _allowed(run.settings.kernel_memory)
+    size, allowed = problem.n**2 * _VALUE_BYTES, run.settings.kernel_memory
+    if allowed is None:
+        allowed = int(psutil.virtual_memory().available) // 2
     if size > allowed:
         return None, f"its kernel matrix is not shared: {size / 1e9:.3g} GB, and {allowed / 1e9:.3g} GB are allowed"
-    path = folder / f"{_key(problem, kernel)}.float32"
+    key = hashlib.sha256(repr((problem.fingerprint, kernel)).encode()).hexdigest()[:16]
+    path = folder / f"{key}.float32"
     try:
         with process_lock(path.with_suffix(".lock"), tell, lambda fault: StoreError(str(fault.strerror))):
             seconds = (
@@ -84,15 +87,6 @@ def remove(folder: Path) -> None:
     """Remove all matrices of an experiment."""
     with suppress(OSError):
         shutil.rmtree(folder)
-
-
-def _allowed(kernel_memory: int | None) -> int:
-    return kernel_memory if kernel_memory is not None else int(psutil.virtual_memory().available) // 2
-
-
-def _key(problem: Problem, kernel: Kernel) -> str:
-    """Return what is the same for runs on the same rows with the same kernel."""
-    return hashlib.sha256(repr((problem.fingerprint, kernel)).encode()).hexdigest()[:16]
 
 
 def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel, tell: Callable[[], object]) -> float:

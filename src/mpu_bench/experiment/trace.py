@@ -16,7 +16,7 @@ import numpy as np
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import answers, counters
 from mpu_bench.core.clock import Clock
-from mpu_bench.core.models import FourierModel, Model
+from mpu_bench.core.models import FourierModel, Model, with_threshold
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
@@ -104,15 +104,13 @@ class _Watch:
 
     def until(self, counts: Sequence[int], due: int) -> Until:
         presented, evaluations = counts[counters.PRESENTED], counts[counters.KERNEL_EVALUATIONS]
-        last = min(due, presented + min(self.pace.amount, self.pace.within(self._seconds_left())))
+        seconds_left = math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
+        last = min(due, presented + min(self.pace.amount, self.pace.within(seconds_left)))
         if self.stop.passes is not None:
             last = min(last, math.ceil(self.stop.passes * self.n))
         if self.stop.kernel_evaluations is None:
             return Until(max(presented + 1, last))
         return Until(max(presented + 1, last), max(evaluations + 1, int(self.stop.kernel_evaluations)))
-
-    def _seconds_left(self) -> float:
-        return math.inf if self.stop.seconds is None else self.stop.seconds - self.clock.seconds
 
     def rule(self, counts: Sequence[int]) -> _Rule | None:
         """Return the rule that has ended the run, if one has."""
@@ -288,6 +286,8 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
     once more: more than training itself. It is left out (None) until the end.
     """
     model = answers.model(solver, state, problem)
+    if problem.threshold:
+        model = with_threshold(model, problem.threshold)
     measures = answers.measures(solver, state)
     counts: dict[str, Any] = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
     size = answers.size(solver, model)

@@ -40,7 +40,7 @@ def tuning_runs(run: Run) -> dict[str, Run]:
         return {}
     stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
     checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
-    settings = replace(run.settings, stop=stop, checkpoints=checkpoints).for_solver(tuning.solver)
+    settings = replace(run.settings, stop=stop, checkpoints=checkpoints)
     return {
         _name(number, part): replace(
             run,

@@ -98,7 +98,7 @@ class RunExecutor:
                 _flush()
                 self.send(last)
             finally:
-                if isinstance(asked, Preparation) or asked.run.settings.plugins:
+                if isinstance(asked, Preparation) or asked.run.solver.plugin:
                     self._problem = None
         except BaseException as fault:  # whatever a solver raises to end its process, too
             failed = replace(_failure(asked, fault), threads_left=_threads_left(before))
@@ -121,12 +121,11 @@ class RunExecutor:
         run, settings, began = task.run, task.run.settings, time.perf_counter()
         provision = kernel_matrix.PROVISION
         provision.memory, provision.processes, provision.shared = settings.kernel_memory, self.jobs, None
-        if settings.plugins:
+        if plugin := run.solver.plugin:
             if self.has_own_process:
                 _forget_signal_handlers()
             self.send(Phase("importing"))
-        for plugin in settings.plugins:
-            solvers.load_plugin(plugin, settings.plugin_code)
+            solvers.load_plugin(*plugin)
         problem, kernel = self._load(task)
         self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
@@ -136,7 +135,7 @@ class RunExecutor:
             machine_code.keep_compiled(task.code)
         if task.only_compiles:
             return Finished(Record(status=RunStatus.DONE, compile_seconds=compile_seconds), [])
-        if settings.plugins:  # it may have changed its inputs already
+        if plugin:  # it may have changed its inputs already
             self._problem = None
             problem, kernel = self._load(task)
         matrix_seconds, lacking = None, ""
@@ -221,6 +220,8 @@ class RunExecutor:
         _check_classes(task.run, problem)
         if class_weight := task.run.solver.parameters.get("class_weight"):
             problem = problem.weighted(class_weight)
+        if threshold := task.run.solver.parameters.get("score_threshold"):
+            problem = replace(problem, threshold=threshold)
         return problem, bind.build_kernel(task.run.solver.kernel, problem)
 
     def tell_when_compiling(self) -> None:
@@ -281,7 +282,7 @@ class RunExecutor:
         except MemoryError:
             raise
         except Exception as fault:
-            if not run.settings.plugins:
+            if not run.solver.plugin:
                 raise
             cold = f"not fully compiled before training: its warm-up on {small.n} rows raised {type(fault).__name__}"
         finally:
@@ -336,7 +337,8 @@ def _lacks_a_package(fault: BaseException) -> bool:
 
 def _files(asked: Task | Preparation) -> tuple[Path, ...]:
     """Return the user files that a task may have run."""
-    return asked.run.settings.plugins if isinstance(asked, Task) else ()
+    plugin = asked.run.solver.plugin if isinstance(asked, Task) else None
+    return (plugin.path,) if plugin else ()
 
 
 def _threads_left(before: set[threading.Thread]) -> int:

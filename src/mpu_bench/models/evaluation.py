@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,9 @@ METRICS = {
     "auc": "AUC",
     "average-precision": "average precision",
 }
-_DRAWS = 25  # of the bootstrap
+_DRAWS = 100  # of the bootstrap
+_WEIGHTS_AT_ONCE = 2_000_000
+_TINY = 1e-12
 
 
 def score_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) -> float:
@@ -44,26 +47,61 @@ def score_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) -> 
     ValueError
         If the metric is unknown, or a score is not finite.
     """
-    from sklearn.metrics import average_precision_score, f1_score, recall_score, roc_auc_score
+    return float(weighted_scores(metric, labels, predicted, scores, np.ones((1, len(labels))))[0])
 
+
+def weighted_scores(
+    metric: str, labels: Labels, predicted: Labels, scores: Scores, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a metric for each row of weights, shape (k, n), such as how often a resample has each example; (k,)."""
+    if not np.isfinite(scores).all():
+        raise ValueError("a score is not finite")
     found = np.unique(labels)
-    average: dict[str, Any] = {"labels": found, "average": "macro", "zero_division": 0.0}
+    right, total = weights * (labels == predicted), weights.sum(axis=1)
     match metric:
         case "accuracy":
-            return float(np.mean(labels == predicted))
+            return np.asarray(right.sum(axis=1) / total)
         case "balanced-accuracy":
-            return float(recall_score(labels, predicted, **average))
-        case "f1" if scores.shape[1] == 1:
-            return float(f1_score(labels, predicted, zero_division=0.0))
+            return _mean([right[:, labels == c].sum(axis=1) / weights[:, labels == c].sum(axis=1) for c in found])
         case "f1":
-            return float(f1_score(labels, predicted, **average))
+            counted = [1] if scores.shape[1] == 1 else found
+            parts = [[weights[:, each == c].sum(axis=1) for each in (labels, predicted)] for c in counted]
+            both = [right[:, labels == c].sum(axis=1) for c in counted]
+            return _mean([2 * hits / np.maximum(of + as_, _TINY) for hits, (of, as_) in zip(both, parts, strict=True)])
         case "auc":
-            ranked = _one_against_rest(labels, scores) if len(found) > 1 else []
-            return float(np.mean([roc_auc_score(*each) for each in ranked])) if ranked else math.nan
+            return _mean([_auc(*each, weights) for each in _one_against_rest(labels, scores) if len(found) > 1])
         case "average-precision":
-            ranked = _one_against_rest(labels, scores)
-            return float(np.mean([average_precision_score(*each) for each in ranked])) if ranked else math.nan
+            return _mean([_average_precision(*each, weights) for each in _one_against_rest(labels, scores)])
     raise ValueError(f"no metric is called {metric!r}")
+
+
+def _mean(of_classes: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.asarray(np.mean(of_classes, axis=0)) if of_classes else np.full(1, math.nan)
+
+
+def _counts_above(
+    is_of: NDArray[np.bool_], marks: NDArray[Any], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of a class, and of the rest, down to each mark that there is, the highest first."""
+    order = np.argsort(-marks, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(marks[order])), len(marks) - 1)
+    weights, is_of = weights[:, order], is_of[order]
+    of_class = np.cumsum(weights * is_of, axis=1)[:, last]
+    return of_class, np.cumsum(weights * ~is_of, axis=1)[:, last]
+
+
+def _auc(is_of: NDArray[np.bool_], marks: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    true, false = (np.pad(each, ((0, 0), (1, 0))) for each in _counts_above(is_of, marks, weights))
+    area = (np.diff(false) * (true[:, 1:] + true[:, :-1]) / 2).sum(axis=1)
+    return np.asarray(area / (true[:, -1] * false[:, -1]))
+
+
+def _average_precision(
+    is_of: NDArray[np.bool_], marks: NDArray[Any], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    true, false = _counts_above(is_of, marks, weights)
+    steps = np.diff(true, prepend=0.0)
+    return np.asarray((steps * true / np.maximum(true + false, _TINY)).sum(axis=1) / true[:, -1])
 
 
 def _one_against_rest(labels: Labels, marks: NDArray[Any]) -> list[tuple[NDArray[np.bool_], NDArray[Any]]]:
@@ -71,6 +109,29 @@ def _one_against_rest(labels: Labels, marks: NDArray[Any]) -> list[tuple[NDArray
     if marks.shape[1] == 1:
         return [(labels == 1, marks[:, 0])] if (labels == 1).any() else []
     return [(labels == c, marks[:, c]) for c in np.unique(labels)]
+
+
+def best_threshold(metric: str, labels: Labels, scores: Scores) -> float:
+    """Return the threshold of the score of two classes, shape (n, 1), with which a metric of labels is the best.
+
+    It is the middle between two scores, and of equals the one next to 0; 0 where all scores are alike.
+    """
+    marks, positive = scores[:, 0], labels == 1
+    true, false = (each[0, :-1] for each in _counts_above(positive, marks, np.ones((1, len(labels)))))
+    values, positives = np.unique(marks)[::-1], int(positive.sum())
+    negatives = len(labels) - positives
+    middles = (values[1:] + values[:-1]) / 2
+    match metric:
+        case "accuracy":
+            found = (true + negatives - false) / len(labels)
+        case "balanced-accuracy":
+            found = (true / max(positives, 1) + 1 - false / max(negatives, 1)) / 2
+        case "f1":
+            found = 2 * true / (positives + true + false)
+        case _:
+            raise ValueError(f"no threshold makes {metric!r} better")
+    best = middles[found >= found.max(initial=0.0) - _TINY]
+    return float(best[np.abs(best).argmin()]) if len(best) else 0.0
 
 
 def constant_score(metric: str, labels: Labels, classes: int) -> float:
@@ -126,12 +187,23 @@ def standard_error_of(metric: str, labels: Labels, predicted: Labels, scores: Sc
     if metric == "accuracy":
         accuracy = score_of(metric, labels, predicted, scores)
         return math.sqrt(accuracy * (1 - accuracy) / len(labels))
-    random, drawn = np.random.default_rng(0), []
+    drawn = [weighted_scores(metric, labels, predicted, scores, part) for part in resampled(labels, _DRAWS)]
+    return float(np.std(np.concatenate(drawn), ddof=1))
+
+
+def resampled(labels: Labels, draws: int) -> Iterator[NDArray[np.float64]]:
+    """Yield so many resamples within classes, some at a time: how often each has an example, shape (k, n)."""
+    random, n = np.random.default_rng(0), len(labels)
     of_class = [np.flatnonzero(labels == c) for c in np.unique(labels)]
-    for _ in range(_DRAWS):
-        rows = np.concatenate([random.choice(each, len(each)) for each in of_class])
-        drawn.append(score_of(metric, labels[rows], predicted[rows], scores[rows]))
-    return float(np.std(drawn, ddof=1))
+    at_once = max(1, _WEIGHTS_AT_ONCE // n)
+    for first in range(0, draws, at_once):
+        k = min(at_once, draws - first)
+        weights = np.empty((k, n))
+        for rows in of_class:
+            m = len(rows)
+            drawn = random.integers(m, size=(k, m)) + m * np.arange(k)[:, np.newaxis]
+            weights[:, rows] = np.bincount(drawn.ravel(), minlength=k * m).reshape(k, m)
+        yield weights
 
 
 def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> dict[str, float | None]:

@@ -95,7 +95,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 raise foreign(path)
             whole = _parsed(_content(archive, entries[_JSON]))
             _check_version(whole, path)
-            return _without_frame(whole), _arrays(archive, entries, whole["arrays"])
+            arrays = _arrays(archive, entries, whole["arrays"])
+            return {name: value for name, value in whole.items() if name not in ("format", "version", "arrays")}, arrays
     except _DAMAGE as fault:
         raise damaged(path, fault) from None
 
@@ -153,10 +154,6 @@ def _check_version(whole: Mapping[str, Any], path: Path) -> None:
             f"{path}: was written by a later version of mpu-bench (format {version}; this one reads {VERSION}); "
             "upgrade mpu-bench"
         )
-
-
-def _without_frame(whole: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in whole.items() if name not in ("format", "version", "arrays")}
 
 
 def _arrays(

@@ -96,15 +96,16 @@ def bytes_of(model: Model, features: int) -> int | None:
 
 
 def _machine_parts(machines: Any, features: int, constant: float | None) -> tuple[Parts, Arrays]:
-    if isinstance(machines, FourierModel):
-        arrays = {"weights": machines.weights, "frequencies": machines.frequencies}
-        return Parts(kind="fourier", features=features, constant=constant), arrays
     if isinstance(machines, LinearModel):
         weights = machines.weights
+        bias = {"bias": np.array([machines.bias])} if machines.bias else {}  # 0.2.0 refuses an array it does not know
+        if isinstance(machines, FourierModel):
+            arrays = {"weights": weights, "frequencies": machines.frequencies}
+            return Parts(kind="fourier", features=features, constant=constant), arrays | bias
         arrays = (
             {"weights": weights} if constant is None else {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
         )
-        return Parts(kind="linear", features=features, constant=constant), arrays
+        return Parts(kind="linear", features=features, constant=constant), arrays | bias
     vectors = {f"vector-{name}": part for name, part in zip(machines.vectors._fields, machines.vectors, strict=True)}
     one = isinstance(machines, KernelModel)
     names = ("coefficients",) if one else ("starts", "machines", "coefficients", "biases")
@@ -171,9 +172,9 @@ def _machines(parts: Parts, left: Arrays) -> Any:
             weights = _take(left, "weights")
             if parts.constant is not None:
                 weights = np.ascontiguousarray(np.column_stack([weights, _take(left, "intercepts")]))
-            return LinearModel(weights)
+            return LinearModel(weights, bias=_bias(left))
         case "fourier":
-            return FourierModel(_take(left, "weights"), _take(left, "frequencies"))
+            return FourierModel(_take(left, "weights"), _take(left, "frequencies"), bias=_bias(left))
         case "kernel":
             shared = _vectors(parts, left), _take(left, "coefficients"), _kernel(parts)
             return KernelModel(*shared, parts.features, parts.bias)
@@ -182,6 +183,11 @@ def _machines(parts: Parts, left: Arrays) -> Any:
             own = {name: _take(left, name) for name in names}
             return SharedExpansions(_vectors(parts, left), **own, kernel=_kernel(parts), features=parts.features)
     raise ValueError(f"a model of kind '{parts.kind}' is not known")
+
+
+def _bias(left: Arrays) -> float:
+    """Return the bias of a linear model: that of a threshold, of models that have one."""
+    return float(_take(left, "bias").item()) if "bias" in left else 0.0
 
 
 def _vectors(parts: Parts, left: Arrays) -> Rows:

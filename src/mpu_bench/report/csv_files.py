@@ -1,20 +1,23 @@
-"""Records -> runs.csv, table.csv, curves.csv, mean_curves.csv, comparison.csv and environment.json."""
+"""Records -> runs.csv, table.csv, curves.csv, mean_curves.csv, comparison.csv and environment.json, and DataFrames."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from mpu_bench.files import csv_text, write_all
-from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS
+from mpu_bench.quantities import CHECKPOINT_COLUMNS, DECLARED, RECORD_COLUMNS
 from mpu_bench.results.curves import IDENTITY, mean_curve_rows
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import Summary
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import cells, comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: the files of a results folder that are written from its database
 NAMES = ("runs.csv", "table.csv", "curves.csv", "mean_curves.csv", "comparison.csv", "environment.json")
@@ -91,3 +94,44 @@ def write(results: ResultsFolder) -> None:
     }
     texts["environment.json"] = json.dumps(tables.environment, indent=2) + "\n"
     write_all(results.folder, texts)
+
+
+#: texts of which a table has few different ones, many times
+_CATEGORIES = (
+    *("experiment", "dataset", "split", "solver", "parameters", "kernel", "problem", "status", "machine", "trial"),
+    *("kind", "table", "column", "sentence", "verdict", "direction", "judged"),
+)
+_INTEGERS = ("count", "planned", "largest_pair", "smallest_pair")
+_DTYPES = {"TEXT": "string", "INTEGER": "Int64", "REAL": "float64"}
+
+
+def frame(table: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows as a DataFrame with the columns of the CSV file of the same name.
+
+    Numbers are ``float64``, whole numbers ``Int64`` (which knows missing values), texts ``string``, and texts by which
+    rows are told apart ``category``.
+
+    Parameters
+    ----------
+    table : {"runs", "table", "curves", "mean_curves", "comparison"}
+    rows : sequence of mapping
+    """
+    import pandas as pd
+
+    names = COLUMNS.get(table) or tuple(dict.fromkeys(name for row in rows for name in row))
+    # a word of an enumeration becomes a text like others
+    columns = {n: [str(v) if isinstance(v := row.get(n), str) else v for row in rows] for n in names}
+    return pd.DataFrame({name: pd.Series(values, dtype=_dtype(table, name)) for name, values in columns.items()})
+
+
+def _dtype(table: str, name: str) -> Any:
+    if name in _CATEGORIES:
+        return "category"
+    if table == "comparison":
+        hint = get_type_hints(cells.Cell)[name]
+        kinds = {hint, *get_args(hint)}
+        return _DTYPES["TEXT" if str in kinds else "INTEGER" if int in kinds else "REAL"]
+    if name in _INTEGERS or (table == "table" and name == "disturbed"):
+        return "Int64"
+    column = RECORD_COLUMNS.get(name) or DECLARED.get(name)
+    return _DTYPES[column.type] if column else "float64"

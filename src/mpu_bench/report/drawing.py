@@ -79,6 +79,14 @@ def _settings(form: Format) -> Any:
     }
 
 
+class _Shown(Drawing):
+    """A figure that a notebook shows, whether or not a backend of matplotlib is at work there."""
+
+    def _repr_svg_(self) -> str:
+        with styled():
+            return saved(self, ["svg"])["svg"].decode()
+
+
 def files(figure: Figure, forms: Sequence[str], style_name: str = "paper") -> dict[str, bytes]:
     """Return the content of a figure's files, by their forms, drawn in a style of `style.FORMATS`."""
     with styled(style_name):
@@ -113,7 +121,7 @@ def _drawn(figure: Figure, form: Format) -> Drawing:
     lines = math.ceil(len(figure.panels) / columns)
     in_lines = [figure.panels[line * columns :][:columns] for line in range(lines)]
     heights = [max(_height(panel, columns, form) for panel in line) for line in in_lines]
-    drawing = Drawing(figsize=(_width(figure, columns, form), sum(heights)), layout="constrained")
+    drawing = _Shown(figsize=(_width(figure, columns, form), sum(heights)), layout="constrained")
     axes = drawing.subplots(lines, columns, squeeze=False, height_ratios=heights).ravel()
     styles, levels = figure.styles(), _levels(figure)
     for index, (on, panel) in enumerate(zip(axes, figure.panels, strict=False)):

@@ -1,38 +1,57 @@
-"""A table of results in the forms that others read: CSV, Markdown, LaTeX, Parquet."""
+"""A table of results in the forms that others read: CSV, Markdown, LaTeX, HTML, Parquet."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import csv_text, told_if_unwritable, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.quantities import ON_PAGE, QUANTITIES, format_number
+from mpu_bench.report import figure_parts as parts
 from mpu_bench.report import tables
 from mpu_bench.report.tables import Best, Table
 from mpu_bench.results import naming, problems, summary
 from mpu_bench.results.folder import open_results
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import Summary, by_dataset
 
 #: what a table for people holds
 _SHOWN = tuple(quantity.name for quantity in ON_PAGE if quantity.in_exports)
+ROWS = ("datasets", "solvers")  #: either may be the rows, and the other is columns then
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a table for people looks: its quantities, in LaTeX its caption and label, whether the best are in bold."""
+    """How a table for people looks.
+
+    Attributes
+    ----------
+    columns : sequence of str
+        The quantities that it shows.
+    rows : {"", "datasets", "solvers"}
+        What a row is; of each quantity the others are columns. Empty: a row is a solver on a dataset.
+    caption, label : str
+        Of the table in LaTeX and HTML.
+    bold_best : bool
+        Whether the best of each dataset are in bold.
+    """
 
     columns: Sequence[str] = _SHOWN
+    rows: str = ""
     caption: str = ""
     label: str = ""
-    bold: bool = False
+    bold_best: bool = False
 
 
 _AS_ALWAYS = Shape()
+_ALL = tuple(each.name for each in fields(Shape))
+#: form -> what of its shape can be chosen
+FORMS: dict[str, Collection[str]] = {
+    "csv": ("columns", "rows"), "md": ("columns", "rows", "bold_best"), "tex": _ALL, "html": _ALL, "parquet": (),
+}  # fmt: skip
 
 
 def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS) -> str | None:
@@ -42,7 +61,7 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
     ----------
     results : Path
     form : str
-        csv, md, tex or parquet. CSV and Parquet hold every column of table.csv, Markdown and LaTeX those for people.
+        One of `FORMS`. Parquet, and CSV whose shape is as always, hold every column of table.csv.
     out : Path or None
         The file to write; Parquet needs one.
     shape : Shape
@@ -56,37 +75,41 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
     Raises
     ------
     ConfigError
-        If there is no such form, or no such column, or the form is not for people and a shape is given; if Parquet has
-        no file to go to, or its package is not installed.
+        If there is no such form, column or kind of rows, or the form cannot have this shape; if Parquet has no file to
+        go to, or its package is not installed.
     StoreError
         If the folder holds no results, or the file cannot be written.
     """
-    writers: dict[str, Callable[[Sequence[Summary]], str]] = {
-        "csv": _csv, "md": partial(markdown, shape=shape), "tex": partial(latex, shape=shape),
-    }  # fmt: skip
-    for name in shape.columns:
-        if name not in QUANTITIES:
-            raise ConfigError(f"--columns {name}: {nearest(name, QUANTITIES)}")
-    if form in ("csv", "parquet") and shape != _AS_ALWAYS:
-        raise ConfigError(
-            f"--to {form}: holds every column; --columns, --caption, --label and --bold are of md and tex"
-        )
-    if form not in (*writers, "parquet"):
-        raise ConfigError(f"--to {form}: {nearest(form, [*writers, 'parquet'])}")
+    _check(form, shape)
     if form == "parquet" and out is None:
         raise ConfigError("--to parquet: is not text; name a file with --out")
     with open_results(results) as opened:
-        rows = summary.summaries(opened, earlier=True)
+        rows = summary.summaries(opened, earlier=not shape.rows)
+    content = _parquet(rows) if form == "parquet" else _text(rows, form, shape).encode()
     if out is None:
-        return writers[form](rows)
-    content = _parquet(rows) if form == "parquet" else writers[form](rows).encode()
+        return content.decode()
     with told_if_unwritable(out), written_whole(out) as stream:
         stream.write(content)
     return None
 
 
-def _csv(rows: Sequence[Summary]) -> str:
-    return csv_text([row.table_row() for row in rows])
+def _check(form: str, shape: Shape) -> None:
+    named: list[tuple[str, str, Collection[str]]] = [("columns", name, QUANTITIES) for name in shape.columns]
+    for option, name, valid in [("to", form, FORMS), ("rows", shape.rows or ROWS[0], ROWS), *named]:
+        if name not in valid:
+            raise ConfigError(f"--{option} {name}: {nearest(name, valid)}")
+    for option in _ALL:
+        if getattr(shape, option) != getattr(_AS_ALWAYS, option) and option not in FORMS[form]:
+            able = ", ".join(each for each, options in FORMS.items() if option in options)
+            raise ConfigError(f"--to {form}: has no --{option.replace('_', '-')}; {able} have it")
+
+
+def _text(rows: Sequence[Summary], form: str, shape: Shape) -> str:
+    if form == "csv" and shape == _AS_ALWAYS:
+        return csv_text([row.table_row() for row in rows])
+    made = _crossed(rows, shape) if shape.rows else _table(rows, shape)
+    writers = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex, "html": tables.html}
+    return writers[form](replace(made, title=shape.caption, name=shape.label))
 
 
 def _parquet(rows: Sequence[Summary]) -> bytes:
@@ -105,51 +128,65 @@ def _table(rows: Sequence[Summary], shape: Shape) -> Table:
     varied = naming.varying(rows)
     columns = [
         ["dataset", *(row.dataset for row in rows)],
-        [_solver_heading(rows), *(naming.solver_text(row, varied) for row in rows)],
+        [_heading("solver", rows), *(naming.solver_text(row, varied) for row in rows)],
     ]
     for column in problems.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
         if column.says_something(rows):
-            best = _best(column, rows) if shape.bold else {}
-            columns.append(
-                [column.heading, *(best.get(id(row), str)(column.text(row) + column.spread(row)) for row in rows)]
-            )
+            columns.append([column.heading, *_cells(column, rows, shape)])
         if column.is_published(rows):
             columns.append([f"{column.heading}, published", *map(format_number, map(column.published, rows))])
     headings, *lines = zip(*columns, strict=True)
     return Table(headings, lines, "ll" + "r" * (len(headings) - 2))
 
 
-def _best(column: problems.Shown, rows: Sequence[Summary]) -> dict[int, type[str]]:
-    """Return `Best` by the identity of the rows that none of their dataset beats; no disturbed seconds beat others."""
-    quantity, found = column.quantity, dict[int, type[str]]()
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        those = [(row, mean) for row in rows if row.dataset == dataset and (mean := column.mean(row)) is not None]
-        if not quantity.better or (quantity.is_seconds and any(row.disturbed_runs for row, _ in those)):
-            continue
-        of_better = {"lower": min, "higher": max}
-        means = [mean for _, mean in those]
-        found |= {
-            id(row): Best for row, mean in those if mean == of_better[problems.better_way(quantity.name, row)](means)
-        }
-    return found
+def _crossed(rows: Sequence[Summary], shape: Shape) -> Table:
+    """Return a table of datasets by solvers, or the reverse, below each quantity; without what has no result."""
+    named = list(_named(rows))
+    rows = [row for row, _ in named]
+    pairs = [(row.dataset, name) if shape.rows == "datasets" else (name, row.dataset) for row, name in named]
+    lines = {first: [first] for first, _ in pairs}
+    headings, groups, marked = [], [("", 1)], []
+    for column in problems.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
+        cells = dict(zip(pairs, _cells(column, rows, shape), strict=True))
+        shown = list(dict.fromkeys(second for (_, second), cell in cells.items() if cell))
+        if column.says_something(rows):
+            groups.append((column.heading, len(shown)))
+            headings += shown
+            marked += rows if column.quantity.is_seconds else []
+            for first, line in lines.items():
+                line += [cells.get((first, second), "") for second in shown]
+    corner = _heading(shape.rows.removesuffix("s"), marked)
+    return Table([corner, *headings], list(lines.values()), "l" + "r" * len(headings), groups=groups)
 
 
-def _solver_heading(rows: Sequence[Summary]) -> str:
-    return f"solver ({naming.DISTURBED}: disturbed)" if any(row.disturbed_runs for row in rows) else "solver"
+def _named(rows: Sequence[Summary]) -> Iterator[tuple[Summary, str]]:
+    """Yield rows with a result and what tells the solvers of a dataset apart, but for solvers that find the optimum."""
+    finished = [row for row in parts.contestants(rows) if row.count]
+    varied = parts.varying(finished)
+    for block in by_dataset(finished).values():
+        yield from zip(block, naming.numbered([naming.run_text(row, varied) for row in block]), strict=True)
 
 
-def markdown(rows: Sequence[Summary], shape: Shape = _AS_ALWAYS) -> str:
-    """Return the table for people in Markdown."""
-    return tables.markdown(_table(rows, shape))
+def _cells(column: problems.Shown, rows: Sequence[Summary], shape: Shape) -> list[str]:
+    """Return the means with their deviations, `Best` where they are; where rows are no runs, seconds are marked."""
+    best = {name: _best(column, block) for name, block in by_dataset(rows).items()} if shape.bold_best else {}
+    cells = []
+    for row in rows:
+        text = column.text(row)
+        is_best = text == best.get(row.dataset) and row.solver not in parts.OPTIMA
+        is_marked = text and shape.rows and column.quantity.is_seconds and row.disturbed_runs
+        cell = text + column.spread(row) + (f" {naming.DISTURBED}" if is_marked else "")
+        cells.append(Best(cell) if text and is_best else cell)
+    return cells
 
 
-def latex(rows: Sequence[Summary], shape: Shape = _AS_ALWAYS) -> str:
-    """Return the table for people in LaTeX, for the packages array, booktabs and longtable."""
-    text = tables.latex(_table(rows, shape))
-    named = rf"\caption{{{tables.latex_text(shape.caption)}}}" if shape.caption else ""
-    named += rf"\label{{{shape.label}}}" if shape.label else ""
-    if not named:
-        return text
-    if r"\endhead" in text:
-        return text.replace("\n", f"\n{named} \\\\\n", 1)
-    return f"\\begin{{table}}\n\\centering\n{named}\n{text}\\end{{table}}\n"
+def _best(column: problems.Shown, rows: Sequence[Summary]) -> str:
+    """Return the best mean of a dataset as it is written; empty for a single one, and for disturbed seconds."""
+    means = [mean for row in parts.contestants(rows) if (mean := column.mean(row)) is not None]
+    is_open = column.quantity.is_seconds and any(row.disturbed_runs for row in rows)
+    best = {"lower": min, "higher": max}.get(problems.better_way(column.quantity.name, rows[0]))
+    return column.quantity.text(best(means)) if best and len(means) > 1 and not is_open else ""
+
+
+def _heading(word: str, rows: Sequence[Summary]) -> str:
+    return f"{word} ({naming.DISTURBED}: disturbed)" if any(row.disturbed_runs for row in rows) else word

@@ -13,6 +13,7 @@ from mpu_bench.results import naming
 from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import comparable
 from mpu_bench.results.means import Summary as Row
+from mpu_bench.results.means import by_dataset
 from mpu_bench.scaled import parameters_in
 
 _Make = TypeVar("_Make", bound=Callable[..., "Figure | None"])
@@ -141,11 +142,7 @@ def figure(
 
 def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
     """Return the rows of those datasets on which a quantity of all may be set against each other."""
-    kept = {
-        dataset
-        for dataset in datasets_of(rows)
-        if is_comparable(quantity, [row for row in rows if row.dataset == dataset])
-    }
+    kept = {dataset for dataset, block in by_dataset(rows).items() if is_comparable(quantity, block)}
     return [row for row in rows if row.dataset in kept]
 
 
@@ -170,8 +167,7 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     Nor does a kernel that goes with the parameters.
     """
     varied: dict[str, set[str]] = {}
-    for dataset in datasets_of(rows):
-        here = [row for row in rows if row.dataset == dataset]
+    for here in by_dataset(rows).values():
         for solver, names in naming.varying(here).items():
             of_solver = {(row.parameters, row.kernel) for row in here if row.solver == solver}
             named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
@@ -185,11 +181,6 @@ def budget_words(rows: Sequence[Row]) -> str:
     """Return the budget of rows for a title, where there is one only."""
     budgets = {row.budget_vectors for row in rows if row.budget_vectors}
     return f", B = {budgets.pop():.0f}" if len(budgets) == 1 else ""
-
-
-def datasets_of(rows: Sequence[Row]) -> list[str]:
-    """Return the datasets of rows in order."""
-    return list(dict.fromkeys(row.dataset for row in rows))
 
 
 def label(row: Row, varied: Mapping[str, set[str]]) -> str:

@@ -13,6 +13,7 @@ from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, figure
 from mpu_bench.results.curves import along, complete, ends, final_point
 from mpu_bench.results.means import Summary as Row
+from mpu_bench.results.means import by_dataset
 
 _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
@@ -96,7 +97,7 @@ def _is_drawable(value: Any, quantity: str) -> bool:
 
 def _told_apart(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
     """Return for each dataset what tells its curves apart: the same for all, unless that makes more names."""
-    datasets = parts.datasets_of(rows)
+    datasets = by_dataset(rows)
     everywhere = dict.fromkeys(datasets, parts.varying(rows))
     here = {name: parts.varying([row for row in rows if row.dataset == name]) for name in datasets}
     return min(everywhere, here, key=lambda varied: len({parts.label(row, varied[row.dataset]) for row in rows}))

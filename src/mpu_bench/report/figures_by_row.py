@@ -11,6 +11,7 @@ from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series, figure
 from mpu_bench.results import naming
 from mpu_bench.results.means import Summary as Row
+from mpu_bench.results.means import by_dataset
 from mpu_bench.scaled import parameters_in
 
 _LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
@@ -28,7 +29,7 @@ def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | 
     varied = {solver: names - {parts.BUDGET} for solver, names in parts.varying(measured).items()}
     panels = tuple(
         _budget_panel(dataset, [row for row in measured if row.dataset == dataset], quantity, varied)
-        for dataset in parts.datasets_of(with_budget)
+        for dataset in by_dataset(with_budget)
     )
     return Figure("", f"{parts.words(quantity)} against the budget", panels)
 
@@ -98,7 +99,7 @@ def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mappin
     if not is_long or not parts.is_comparable(quantity, rows):
         return None
     series = tuple(each for name, points in groups.items() for each in _length_series(name, points, quantity))
-    datasets = parts.datasets_of(rows)
+    datasets = list(by_dataset(rows))
     words = f"{datasets[0]} to {datasets[-1]}" if len(datasets) > 1 else datasets[0]
     is_accuracy = quantity == "test_accuracy_percent"
     return Panel(words, "training examples", title, series, y_log=not is_accuracy)
@@ -196,9 +197,9 @@ def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str
     swept = [name for name in sorted(names) if _is_swept(measured, name)]
     if len(swept) != 1:
         return None
-    by_dataset = [[row for row in measured if row.dataset == name] for name in parts.datasets_of(measured)]
+    blocks = by_dataset(measured).values()
     lines = [
-        [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in by_dataset]
+        [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in blocks]
         for shown in (quantity, "train_seconds")
     ]
     return _grid(f"{'margin' if has_margin else 'accuracy'} and seconds against {swept[0]}", lines)
@@ -231,7 +232,7 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
 def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies and seconds side by side, by dataset."""
     measured = _with_accuracy(rows)
-    datasets = tuple(parts.datasets_of(measured))
+    datasets = tuple(by_dataset(measured))
     if len(datasets) < _LEAST_DATASETS or len({row.solver for row in measured}) < _LEAST_SOLVERS:
         return None
     panels = [_accuracy_bars(measured, datasets)]
@@ -246,7 +247,7 @@ def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> F
 def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies, and how many times as fast as the first solver the others are, by dataset."""
     measured = _with_accuracy(rows)
-    datasets = tuple(parts.datasets_of(measured))
+    datasets = tuple(by_dataset(measured))
     first, ratios = with_speed_ups(measured)
     if len(datasets) < _LEAST_DATASETS or not ratios:
         return None

@@ -17,7 +17,7 @@ from mpu_bench.report import drawing, ticks
 from mpu_bench.report.style import COLOURS, GREY, MARKERS
 from mpu_bench.selection.outcome import Outcome, Row
 
-_KINDS = ("linear", "budgeted", "batch", "scikit-learn")
+_KINDS = ("linear", "budgeted", "batch", "reference")
 _LOOKS = dict(zip(_KINDS, zip(COLOURS, MARKERS, strict=False), strict=False))
 _WIDTH, _HEIGHT, _LINE = 3.6, 2.9, 0.17  # inches, without the list, and of a line of it
 _COLUMNS = 2  # of the list
@@ -32,12 +32,12 @@ def drawn(outcome: Outcome, name: str) -> dict[str, bytes]:
     Parameters
     ----------
     outcome : Outcome
-        With some candidates whose score on the test set is known.
+        With some models whose score on the test set is known.
     name : str
         Of the dataset.
     """
     with drawing.styled():
-        lines = 1 + -(-len(outcome.known) // _COLUMNS) + len(_KINDS) // _COLUMNS
+        lines = 1 + -(-len(outcome.models) // _COLUMNS) + len(_KINDS) // _COLUMNS
         figure = Figure(figsize=(_WIDTH, _HEIGHT + _LINE * lines), layout="constrained")
         _draw(figure, figure.add_subplot(), outcome, name)
         return {f"front.{form}": content for form, content in drawing.saved(figure, ("svg", "png")).items()}
@@ -48,7 +48,7 @@ def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
     sizes, values = [_size(row) for row in front], [_value(outcome, row) for row in front]
     line = axes.plot(sizes, values, "o-", color=GREY, markersize=9, markerfacecolor="none", linewidth=1, zorder=0,
                      label="Pareto front")  # fmt: skip
-    for row in outcome.known:
+    for row in outcome.models:
         colour, marker = _LOOKS[row.kind]
         spread = 100 * row.spread if math.isfinite(row.spread) else 0.0
         axes.errorbar(_size(row), _value(outcome, row), spread, fmt=marker, color=colour, capsize=2)
@@ -56,14 +56,18 @@ def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
     axes.set_xlabel("bytes of the model, in single precision")
     axes.set_ylabel("error, %" if outcome.metric == "accuracy" else f"{METRICS[outcome.metric]}, %")
     axes.set_title(f"{name}: on the test set, ± standard error")
-    kinds = [_sample(kind, kind) for kind in _KINDS if any(row.kind == kind for row in outcome.known)]
+    if (constant := outcome.constant) is not None:
+        limits, value = axes.get_ylim(), _value(outcome, constant)
+        line += [axes.axhline(value, color=GREY, linestyle=":", linewidth=1, label=f"constant ({value:.1f} %)")]
+        axes.set_ylim(limits)  # it may be far from all others
+    kinds = [_sample(kind, kind) for kind in _KINDS if any(row.kind == kind for row in outcome.models)]
     figure.legend(handles=[*kinds, *line], loc="outside upper center", ncols=3, handlelength=1.4)  # fmt: skip
-    figure.legend(handles=[_sample(row.kind, _entry(outcome, index)) for index, row in enumerate(outcome.known)],
+    figure.legend(handles=[_sample(row.kind, _entry(outcome, index)) for index, row in enumerate(outcome.models)],
                   loc="outside lower left", ncols=_COLUMNS, handlelength=1)  # fmt: skip
     figure.draw_without_rendering()  # where points are is known then
     for indices in _groups(axes, outcome):
-        last = max((outcome.known[index] for index in indices), key=_size)
-        chosen = outcome.chosen is not None and outcome.chosen in [outcome.known[index] for index in indices]
+        last = max((outcome.models[index] for index in indices), key=_size)
+        chosen = outcome.chosen is not None and outcome.chosen in [outcome.models[index] for index in indices]
         axes.annotate(_label(indices), (_size(last), _value(outcome, last)), xytext=(_APART, 0), va="center",
                       textcoords="offset points", fontweight="bold" if chosen else "normal")  # fmt: skip
 
@@ -74,7 +78,7 @@ def _sample(kind: str, label: str) -> Line2D:
 
 
 def _entry(outcome: Outcome, index: int) -> str:
-    row = outcome.known[index]
+    row = outcome.models[index]
     return f"{index + 1} {row.name}{' (chosen)' if row is outcome.chosen else ''}"
 
 
@@ -88,7 +92,7 @@ def _value(outcome: Outcome, row: Row) -> float:
 
 
 def _scale(axes: Axes, outcome: Outcome) -> None:
-    sizes = [_size(row) for row in outcome.known]
+    sizes = [_size(row) for row in outcome.models]
     room = max(max(sizes) / min(sizes), 100.0) ** _ROOM
     axes.set_xscale("log")
     axes.set_xlim(min(sizes) / room, max(sizes) * room**2)  # where labels are
@@ -105,7 +109,7 @@ def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
     """Return the candidates by groups that have one label, so that no label covers another or another's point."""
     text = float(axes.xaxis.label.get_fontsize())
     in_points = axes.transData + axes.figure.dpi_scale_trans.inverted() + Affine2D().scale(72)
-    points = [in_points.transform((_size(row), _value(outcome, row))) for row in outcome.known]
+    points = [in_points.transform((_size(row), _value(outcome, row))) for row in outcome.models]
 
     def box(indices: list[int]) -> Bbox:
         """Return where a label is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +216,8 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
 def _as_printed(table: PaperTable) -> Table | None:
     """Return a table as it is printed; None for what is no published table, as the sentences of a paper."""
     name = "" if table.name == SENTENCES else next((cell.table for cell in table.cells if cell.table), "")
-    return printed.table(name, table.cells, table.seconds_of) if name else None
+    found = printed.table(name, table.cells, table.seconds_of) if name else None
+    return found and replace(found, title="", name="")  # others include it under a caption of theirs
 
 
 def _line(cell: Cell) -> Line:

@@ -16,14 +16,14 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.files import write_all
 from mpu_bench.quantities import format_number, quantity_of
 from mpu_bench.report import experiments, overview, printed, style
-from mpu_bench.report.tables import Table
+from mpu_bench.report.tables import Table, html_text
 from mpu_bench.results import naming
 from mpu_bench.texts import publishable
 from mpu_bench.verdict.cells import CLAIM, RATIO, VALUE, Cell, count_verdicts
 from mpu_bench.verdict.folders import solver_text, verdict_text
 from mpu_bench.verdict.verdict import Verdict
 
-_TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js", "uPlot.css", "uPlot.js")
 _TITLE = "Perceptron-like and budgeted SVM training: reported and measured"
 _ERRORS, _RATIOS, _OTHERS = "test error, %", "seconds relative to another solver's", "other values"  # panels of a chart
@@ -65,12 +65,12 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     cells = [cell for table in tables for cell in table.cells]
     counted = {"counts": count_verdicts(cells), "compared": _compared(cells)}
     overall = {"overall": counted, "besides": overview.besides(tables), "rows": overview.by_paper(tables)}
-    environment = _environment()
-    texts = {"index.html": environment.get_template("index.html").render(**common, **overall, alone=len(papers) == 1)}
+    templates = environment()
+    texts = {"index.html": templates.get_template("index.html").render(**common, **overall, alone=len(papers) == 1)}
     if len(papers) > 1:
-        template = environment.get_template("paper.html")
+        template = templates.get_template("paper.html")
         texts |= {names[paper]: template.render(**common, page=page, alone=False) for paper, page in pages.items()}
-    write_all(out, {name: (_TEMPLATES / name).read_text("utf-8") for name in _COPIED} | texts)
+    write_all(out, {name: (TEMPLATES / name).read_text("utf-8") for name in _COPIED} | texts)
     return out / "index.html"
 
 
@@ -88,17 +88,18 @@ def _common(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperT
     }
 
 
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+def environment() -> jinja2.Environment:
+    """Return what makes pages of the templates."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_publishable,
+        finalize=html_text,
     )
-    environment.filters["number"] = format_number
-    return environment
+    made.filters["number"] = format_number
+    return made
 
 
 def _date(found: Sequence[Mapping[str, Any]]) -> str:

@@ -56,18 +56,18 @@ def make(
         return listening()
 
     def finished(step: Step) -> list[str]:
-        with open_results(options.folder / step.experiment.name) as opened:
+        with open_results(step.chosen.folder) as opened:
             csv_files.write(opened)
             return _failed(step, opened)
 
     with replace(options, jobs=1).pool(say) as pool:
-        steps = reproduce.steps(experiments, whole=options.machines is not None)
-        return reproduce.run(steps, options, pool, listening=begun, finished=finished)
+        steps = reproduce.steps(experiments, options)
+        return reproduce.run(steps, pool, listening=begun, finished=finished)
 
 
 def _failed(step: Step, results: ResultsFolder) -> list[str]:
     """Return the runs of a step that should have a result and have none."""
-    labels = {run.dataset.label for run in step.chosen}
+    labels = {run.dataset.label for run in step.chosen.runs}
     records = results.records()
     varied = naming.varying(records)
     return [

@@ -1,14 +1,18 @@
-"""A table for people, with its writers in Markdown and LaTeX; those for the terminal and notebooks are in display."""
+"""A table for people, with its writers in Markdown, HTML and LaTeX; that for the terminal is in display."""
 
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
+from markupsafe import Markup
+
+from mpu_bench.files import csv_text
 from mpu_bench.results import naming
 from mpu_bench.texts import one_line, publishable
 from mpu_bench.verdict.verdict import Verdict
@@ -80,7 +84,13 @@ class Table:
 
 def markdown(table: Table) -> str:
     """Return a table in Markdown, in which all words are words."""
-    return markdown_table(map(_markdown_cells, (table.headings, *table.rows)))
+    return markdown_table(map(_markdown_cells, (spanned_headings(table), *table.rows)))
+
+
+def spanned_headings(table: Table) -> list[str]:
+    """Return the headings in one line, each with what spans it before."""
+    above = [name for name, span in table.groups or [("", len(table.headings))] for _ in range(span)]
+    return [f"{name}: {heading}" if name else heading for name, heading in zip(above, table.headings, strict=True)]
 
 
 def markdown_table(lines: Iterable[Line]) -> str:
@@ -95,10 +105,32 @@ def _markdown_cells(line: Line) -> list[str]:
     return [f"**{text}**" if isinstance(cell, Best) else text for cell, text in zip(line, escaped, strict=True)]
 
 
+def html(table: Table) -> str:
+    """Return a table in HTML with its title as caption and its name as id; colours are those of the page around it."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=html_text)
+    return environment.from_string(_HTML).render(table=table)
+
+
+def html_text(value: object) -> object:
+    """Return a value as HTML shows it, without secrets of addresses and the home folder; what is `Best` in bold."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    text = publishable(value, sys.maxsize)
+    return Markup("<b>{}</b>").format(text) if isinstance(value, Best) else text
+
+
+def csv(table: Table) -> str:
+    """Return a table in CSV: its cells as they are."""
+    return csv_text([dict(zip(spanned_headings(table), row, strict=True)) for row in table.rows])
+
+
 def latex(table: Table) -> str:
     """Return a table in LaTeX, for the packages array, booktabs and longtable, without empty columns.
 
-    What was measured has a line of its own, below that of the reported values.
+    What was measured has a line of its own, below that of the reported values. With a title, which is its caption, or a
+    name, which is its label, the table floats.
     """
     lines = table.headings, *(line for row in table.rows for line in _latex_lines(row))
     kept = [
@@ -110,13 +142,15 @@ def latex(table: Table) -> str:
     rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
     headings = _latex_groups(table.groups) + _latex_headings(full[0], widest, sides)
     note = f"% {table.note}\n" if table.note else ""
-    return note + _latex_table(headings, body, _wrapped(widest, sides), rows)
+    named = rf"\caption{{{latex_text(table.title)}}}" if table.title else ""
+    named += rf"\label{{{table.name}}}" if table.name else ""
+    return note + _latex_table(headings, body, _wrapped(widest, sides), rows, named)
 
 
 def _latex_lines(row: Line) -> Iterator[Line]:
     """Yield a row, and below it what was measured of its reported values, if anything was."""
     yield row
-    below = [_Below([each for each in getattr(cell, "measured", ()) if each.text]) for cell in row]
+    below = [_Below(", ".join(_marked(each) for each in getattr(cell, "measured", ()) if each.text)) for cell in row]
     if any(below):
         yield below
 
@@ -124,17 +158,11 @@ def _latex_lines(row: Line) -> Iterator[Line]:
 class _Below(str):
     """The measured values of a cell, below its reported one."""
 
-    measured: Sequence[Measured]
-
-    def __new__(cls, measured: Sequence[Measured]) -> _Below:
-        """Return a cell, as long as its text will be."""
-        cell = super().__new__(cls, ", ".join(map(_marked, measured)))
-        cell.measured = measured
-        return cell
+    __slots__ = ()
 
 
-def _marked(each: Measured, words: Callable[[str], str] = str) -> str:
-    return f"{words(each.text)} {words(each.verdict.mark) if each.verdict else ''}".strip()
+def _marked(each: Measured) -> str:
+    return f"{each.text} {each.verdict.mark if each.verdict else ''}".strip()
 
 
 def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
@@ -155,14 +183,15 @@ def _wrapped(widest: Sequence[int], sides: Sequence[str]) -> str:
     return "".join(paragraph if width > _LONGEST_WORDS else side for width, side in zip(widest, sides, strict=True))
 
 
-def _latex_table(headings: str, body: Sequence[str], columns: str, rows: int) -> str:
+def _latex_table(headings: str, body: Sequence[str], columns: str, rows: int, named: str) -> str:
     """Return lines of LaTeX, without the breaks behind them, as a table; of more than a page as one that is broken."""
-    lines = [rf"{line} \\" for line in body]
-    head = [r"\toprule", rf"{headings} \\", r"\midrule"]
-    name = "tabular"
+    lines = [r"\toprule", rf"{headings} \\", r"\midrule", *(rf"{line} \\" for line in body), r"\bottomrule"]
+    name, around = "tabular", ([r"\begin{table}", r"\centering", named], [r"\end{table}"]) if named else ([], [])
     if rows > _LONGEST_TABLE:
-        name, head = "longtable", [*head, r"\endhead"]
-    return "\n".join([rf"\begin{{{name}}}{{{columns}}}", *head, *lines, r"\bottomrule", rf"\end{{{name}}}", ""])
+        name, around = "longtable", ([], [])
+        lines = [*([rf"{named} \\"] if named else []), *lines[:3], r"\endhead", *lines[3:]]
+    begin, end = rf"\begin{{{name}}}{{{columns}}}", rf"\end{{{name}}}"
+    return "\n".join([*around[0], begin, *lines, end, *around[1], ""])
 
 
 def _latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
@@ -183,10 +212,45 @@ _MARKDOWN = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)")
 _LONGEST_CELL = 1000  # bytes; CSV files have the whole
 _TIE = "\0"  # stands for a blank at which no row ends
 _LONGEST_TABLE = 45  # rows of text in LaTeX; more of them do not stand on a page
+_HTML = """\
+<table{% if table.name %} id="{{ table.name }}"{% endif %} style="border-collapse: collapse; margin: 0.5em 0; \
+color: inherit; background: none">
+{% if table.title %}
+<caption style="text-align: left; font-weight: bold; color: inherit; white-space: nowrap">{{ table.title }}</caption>
+{% endif %}
+<thead>
+{% if table.groups %}
+<tr>
+{% for name, span in table.groups %}
+<th colspan="{{ span }}" style="text-align: center; padding: 0.2em 0.6em; color: inherit">{{ name }}</th>
+{% endfor %}
+</tr>
+{% endif %}
+<tr>
+{% for heading in table.headings %}
+<th style="text-align: {{ "right" if table.sides[loop.index0] == "r" else "left" }}; padding: 0.2em 0.6em; \
+color: inherit; border-bottom: 1px solid currentColor">{{ heading }}</th>
+{% endfor %}
+</tr>
+</thead>
+<tbody>
+{% for row in table.rows %}
+<tr style="background: none">
+{% for cell in row %}
+<td style="text-align: {{ "right" if table.sides[loop.index0] == "r" else "left" }}; padding: 0.2em 0.6em; \
+color: inherit{{ "; opacity: 0.75" if loop.index0 in table.faint }}">{{ cell }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody>
+</table>
+"""
 _LONGEST_WORDS = 30  # letters of a column in LaTeX that stand beside each other
 
-_POWER = re.compile(r"e([+-]?\d+)")
-_NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?( ±[\d.]+(e[+-]?\d+)?)?")
+_POWER_OF_TEN = r" \\times 10^{\1\2}"
+_EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")
+#: numbers of which the mean or the deviation has an exponent
+_POWERS = re.compile(r"(?<!\S)(-?[\d.]+(?:e[+-]?\d+(?: ±[\d.]+(?:e[+-]?\d+)?)?| ±[\d.]+e[+-]?\d+))(?=[\s,]|$)")
 _PLUS_MINUS = r"\pm "
 
 _ESCAPES = str.maketrans(
@@ -209,14 +273,13 @@ _ESCAPES = str.maketrans(
 
 
 def latex_text(cell: str) -> str:
-    """Return a cell whose words are words, in LaTeX."""
-    if cell and isinstance(cell, _Below):
-        return rf"\emph{{{', '.join(_marked(each, latex_text) for each in cell.measured)}}}"
-    text = publishable(one_line(cell, _LONGEST_CELL)).translate(_ESCAPES)
-    if "e" in cell and _NUMBER.fullmatch(cell):
-        text = f"${_POWER.sub(_times_power, cell).replace('±', _PLUS_MINUS)}$"
+    """Return a cell whose words are words, in LaTeX; numbers with a power of ten are set as such."""
+    pieces = _POWERS.split(publishable(one_line(cell, _LONGEST_CELL)))
+    text = "".join(_power(each) if index % 2 else each.translate(_ESCAPES) for index, each in enumerate(pieces))
+    if isinstance(cell, _Below) and text:
+        return rf"\emph{{{text}}}"
     return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
 
 
-def _times_power(exponent: re.Match[str]) -> str:
-    return rf" \times 10^{{{int(exponent[1])}}}"
+def _power(number: str) -> str:
+    return f"${_EXPONENT.sub(_POWER_OF_TEN, number).replace('±', _PLUS_MINUS)}$"

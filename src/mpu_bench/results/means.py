@@ -70,6 +70,14 @@ class Summary(Record):
         }
 
 
+def by_dataset(rows: Iterable[Summary]) -> dict[str, list[Summary]]:
+    """Return the rows of each dataset, in order."""
+    found: dict[str, list[Summary]] = {}
+    for row in rows:
+        found.setdefault(row.dataset, []).append(row)
+    return found
+
+
 def moments(runs: Sequence[Record], names: Iterable[str]) -> dict[str, Any]:
     """Return the ``means`` and ``deviations`` of quantities, None where there is no value, or only one."""
     known = {name: [value for run in runs if (value := run.value(name)) is not None] for name in names}

@@ -1,4 +1,6 @@
-"""The classifiers that are tried, and the values of their parameters.
+"""The classifiers that are tried, the references beside them, and the values of their parameters.
+
+References show what a small model costs: a constant, a logistic regression and boosted trees, of scikit-learn.
 
 Widths are multiples of 2 / (mean squared distance of two rows), C and lambda as usual; the first of each list is the
 one that is right most often. Unless accuracy chooses, those that have a place for weights give all classes the same.
@@ -12,7 +14,11 @@ from importlib import import_module
 from itertools import product
 from typing import Any, Literal
 
-Kind = Literal["linear", "budgeted", "batch", "scikit-learn"]
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+Kind = Literal["linear", "budgeted", "batch", "reference"]
+CONSTANT = "constant"  #: the name of the one that always gives the same answer
 
 WIDTHS = (0.5, 0.125, 2.0)  #: of Gaussian kernels
 _CS = (1.0, 10.0, 0.1, 100.0)
@@ -20,7 +26,14 @@ _LINEAR_CS = (1.0, 0.1, 0.01, 10.0)
 _LAMBDAS = (1e-4, 1e-5, 1e-3)
 _PASSES = 3  # of those that go row by row
 _PAIRS = 512  # of random Fourier features
-_PEERS = {"LinearSVC": "sklearn.svm", "SVC": "sklearn.svm", "SGDClassifier": "sklearn.linear_model"}
+_MOST_STEPS = 1000  # of the logistic regression
+_LEAVES = (31, 7)  # of a tree
+_MOST_DENSE = 50_000_000  # numbers that trees, which take no sparse rows, are given
+_REFERENCES = {
+    "DummyClassifier": "sklearn.dummy",
+    "LogisticRegression": "sklearn.linear_model",
+    "HistGradientBoostingClassifier": "sklearn.ensemble",
+}
 
 
 @dataclass(frozen=True)
@@ -31,14 +44,19 @@ class Facts:
     ----------
     width : float
         2 / (mean squared distance of two training rows).
-    balanced : bool
-        Whether every class weighs the same.
+    metric : str
+        Which chooses; unless it is accuracy, every class weighs the same.
+    classes : int
+    numbers : int
+        Of all training rows, with those that are 0.
     budgets : tuple of int
         Support vectors that budgeted classifiers may keep.
     """
 
     width: float
-    balanced: bool
+    metric: str = "accuracy"
+    classes: int = 2
+    numbers: int = 0
     budgets: tuple[int, ...] = (100, 500)
 
 
@@ -49,7 +67,7 @@ class Candidate:
     Attributes
     ----------
     name : str
-    kind : {"linear", "budgeted", "batch", "scikit-learn"}
+    kind : {"linear", "budgeted", "batch", "reference"}
     classifier : str
         Of `mpu_bench`, or of scikit-learn.
     fixed : mapping
@@ -58,6 +76,8 @@ class Candidate:
         Those that are, with their values.
     growth : float
         The power of the number of rows with which its seconds grow.
+    takes_dense : bool
+        Whether sparse rows are made dense for it.
     """
 
     name: str
@@ -66,11 +86,12 @@ class Candidate:
     fixed: Mapping[str, Any]
     grid: Mapping[str, Sequence[Any]]
     growth: float
+    takes_dense: bool = False
 
     @property
     def is_own(self) -> bool:
-        """Whether it is of this project, and not external."""
-        return self.kind != "scikit-learn"
+        """Whether it is of this project, and no reference."""
+        return self.kind != "reference"
 
     def settings(self) -> list[dict[str, Any]]:
         """Return every combination of values."""
@@ -84,14 +105,16 @@ class Candidate:
 
             limits = {"random_state": seed, "max_seconds": seconds}
             return getattr(mpu_bench, self.classifier)(**parameters, **limits)
-        return getattr(import_module(_PEERS[self.classifier]), self.classifier)(**parameters, random_state=seed)
+        made = getattr(import_module(_REFERENCES[self.classifier]), self.classifier)(**parameters, random_state=seed)
+        return make_pipeline(FunctionTransformer(_dense, accept_sparse=True), made) if self.takes_dense else made
 
 
 def candidates(facts: Facts) -> list[Candidate]:
-    """Return the classifiers that are tried on data with these facts."""
+    """Return the classifiers that are tried on data with these facts, those first for which nothing is compiled."""
     gammas = tuple(width * facts.width for width in WIDTHS)
-    weights = {"class_weight": "balanced"} if facts.balanced else {}
+    weights = {} if facts.metric == "accuracy" else {"class_weight": "balanced"}
     found = [
+        *_references(facts, weights),
         Candidate("mpu", "linear", "MPUClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
         Candidate("dcd", "linear", "DCDClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
         Candidate("pegasos", "linear", "PegasosClassifier", {"max_iter": _PASSES}, {"C": _LINEAR_CS}, 1),
@@ -115,7 +138,23 @@ def candidates(facts: Facts) -> list[Candidate]:
         Candidate("smo", "batch", "SMOClassifier", {"tol": 1e-2, **weights}, grid, 2),
         Candidate("rff", "batch", "RandomFourierClassifier", {"pairs": _PAIRS, **weights}, grid, 1),
         Candidate("mfw", "batch", "FrankWolfeClassifier", {"tol": 1e-2, **weights}, grid, 1.5),
-        Candidate("LinearSVC", "scikit-learn", "LinearSVC", weights, {"C": _LINEAR_CS}, 1),
-        Candidate("SVC", "scikit-learn", "SVC", {"cache_size": 500, **weights}, grid, 2),
-        Candidate("SGD", "scikit-learn", "SGDClassifier", weights, {"alpha": _LAMBDAS}, 1),
     ]
+
+
+def _references(facts: Facts, weights: Mapping[str, Any]) -> list[Candidate]:
+    positive = facts.metric == "f1" and facts.classes == 2  # of which the best constant says yes
+    constant = {"strategy": "constant", "constant": 1} if positive else {"strategy": "most_frequent"}
+    linear = {"max_iter": _MOST_STEPS, **weights}
+    found = [
+        Candidate(CONSTANT, "reference", "DummyClassifier", constant, {}, 1),
+        Candidate("LogisticRegression", "reference", "LogisticRegression", linear, {"C": _LINEAR_CS}, 1),
+    ]
+    if facts.numbers <= _MOST_DENSE:
+        trees = "HistGradientBoostingClassifier"
+        grid = {"max_leaf_nodes": _LEAVES}
+        found.append(Candidate("HistGradientBoosting", "reference", trees, weights, grid, 1, takes_dense=True))
+    return found
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if hasattr(rows, "toarray") else rows

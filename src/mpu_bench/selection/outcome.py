@@ -5,52 +5,76 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.models.evaluation import METRICS
-from mpu_bench.models.export.footprint import Footprint
+from mpu_bench.models.evaluation import METRICS, resampled, weighted_scores
+from mpu_bench.selection.candidates import CONSTANT
 from mpu_bench.selection.schedule import Course, Fitted
-from mpu_bench.selection.target import Target
 from mpu_bench.selection.worker import Evaluated
+
+if TYPE_CHECKING:
+    from mpu_bench.models.export.footprint import Footprint
+    from mpu_bench.selection.target import Form, Target
 
 SIGNIFICANT = 0.05
 
-_DRAWS = 99_999  # of a permutation test
-_ROUNDING = 1e-9  # relative, of sums that are equal
+_DRAWS = 2000  # of a bootstrap
+_NORMAL = 1.96  # standard errors to either side of 95%
+_FEWEST_OF_CLASS = 10  # test rows, below which a bootstrap knows nothing of a class
 
 
 @dataclass
 class Row:
     """A candidate by now; seconds are those of training on ``rows``, ``size`` is in bytes.
 
-    ``choosing_error`` is 1 - the metric on the validation set, and ``validation_chance`` the p that it is no better
-    there than a constant; ``metrics``, ``spread``, ``constant`` and ``chance`` are as of `Evaluated`, on the test set.
+    ``choosing_error`` is 1 - the metric on the validation set, ``validation_spread`` its standard error, and
+    ``validation_chance`` the p that it is no better there than a constant. What is known of the test set, and
+    ``threshold``, is as of `Evaluated`.
     """
 
     name: str
     kind: str
-    is_own: bool
     setting: Mapping[str, Any] = field(default_factory=dict)
     rows: int = 0
     seconds: float | None = None
     choosing_error: float | None = None
+    validation_spread: float = 0.0
     validation_chance: float = 1.0
     metrics: Mapping[str, float] = field(default_factory=dict)
     spread: float = math.nan
     constant: float = math.nan
     chance: float = 1.0
+    threshold: float = 0.0
     tested: int = 0
-    right: bytes = b""
+    scores: bytes = b""
+    predicted: bytes = b""
     truth: bytes = b""
     seconds_per_prediction: float | None = None
     vectors: int | None = None
     size: int | None = None
-    footprint: Footprint | None = None  #: on the device, if there is one
+    footprint: Footprint | None = None  #: on the device, if there is one, ...
+    form: Form = "floats"  #: ... of a C file in this form
     fits: bool = True  #: whether it is small enough to be chosen
     reason: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is of this project, and no reference."""
+        return self.kind != "reference"
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """The classes of the test rows, (n,)."""
+        return np.frombuffer(self.truth, np.uint16).astype(np.int32)
+
+    @property
+    def answers(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The classes predicted for them, and their scores, (n, c)."""
+        scores = np.frombuffer(self.scores, np.float32).astype(np.float64)
+        return np.frombuffer(self.predicted, np.uint16).astype(np.int32), scores.reshape(self.tested, -1)
 
     @property
     def error(self) -> float | None:
@@ -66,13 +90,29 @@ class Row:
 
     @property
     def settings(self) -> str:
-        """The values of the parameters that were tried, in words."""
-        return " ".join(f"{name}={value:.3g}" for name, value in self.setting.items())
+        """The values of the parameters that were tried, and the threshold, in words."""
+        values = {**self.setting, **({"threshold": self.threshold} if self.threshold else {})}
+        return " ".join(f"{name}={value:.3g}" for name, value in values.items())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a metric of one candidate is above that of another on the test set.
+
+    ``low`` and ``high`` bound it with a probability of 95%; ``p`` is that of such a difference by chance, NaN where the
+    test set is too small to know; ``test`` names how.
+    """
+
+    by: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    test: str = ""
 
 
 @dataclass
 class Outcome:
-    """All candidates, the choice among those of this project, and how many training rows there are.
+    """All candidates, the choice, and how many training rows there are.
 
     Attributes
     ----------
@@ -84,6 +124,8 @@ class Outcome:
         Why the choice is not trained on all rows.
     target : Target or None
         The device that it must fit.
+    with_references : bool
+        Whether references may be chosen, too.
     """
 
     rows: list[Row]
@@ -93,12 +135,17 @@ class Outcome:
     refused: Row | None = None
     note: str = ""
     target: Target | None = None
+    with_references: bool = False
 
     @property
     def front(self) -> list[Row]:
-        """The candidates of which none other is both smaller and better on the test set, the smallest first."""
+        """The models of which none other is both smaller and better on the test set, the smallest first."""
+        return self.front_of(self.models)
+
+    def front_of(self, models: Sequence[Row]) -> list[Row]:
+        """Return those of which none other of them is both smaller and better on the test set, the smallest first."""
         found: list[Row] = []
-        for each in sorted(self.known, key=lambda row: (row.size, -self.score(row))):
+        for each in sorted(models, key=lambda row: (row.size, -self.score(row))):
             if not found or self.score(each) > self.score(found[-1]):
                 found.append(each)
         return found
@@ -108,6 +155,11 @@ class Outcome:
         """The candidates with a score on the test set, the best first."""
         known = [each for each in self.rows if self.metric in each.metrics and each.size is not None]
         return sorted(known, key=self.score, reverse=True)
+
+    @property
+    def models(self) -> list[Row]:
+        """Those of them that are no constant."""
+        return [each for each in self.known if each.name != CONSTANT]
 
     def score(self, row: Row) -> float:
         """Return the metric on the test set; below all others where it is not known."""
@@ -122,31 +174,60 @@ class Outcome:
         is_beyond_chance = row.chance < SIGNIFICANT or row.validation_chance * looks < SIGNIFICANT
         return self.score(row) > row.constant and is_beyond_chance
 
-    def significantly_better(self) -> list[tuple[Row, float]]:
-        """Return the candidates that are better than the choice on the test set, beyond chance; with p.
+    @property
+    def best_validated(self) -> Row | None:
+        """The best on the validation set of those that could be chosen."""
+        return min(choosable(self.rows, self.with_references), key=_by_error, default=None)
 
-        By metrics of a ranking nothing is tested, and nothing returned.
-        """
-        paired = {"accuracy": mcnemar, "balanced-accuracy": balanced_test}.get(self.metric)
-        if self.chosen is None or paired is None:
+    @property
+    def constant(self) -> Row | None:
+        """The constant, once it is known on the test set."""
+        return next((each for each in self.known if each.name == CONSTANT), None)
+
+    @property
+    def reference(self) -> Row | None:
+        """The best other reference on the validation set, once it is known on the test set."""
+        found = [each for each in self.known if not each.is_own and each.name != CONSTANT]
+        return min(found, key=lambda each: _or_infinite(each.choosing_error), default=None)
+
+    def difference(self, one: Row, other: Row) -> Difference:
+        """Return by how much one candidate is better than another on the test set, with a test in pairs of rows."""
+        by = self.score(one) - self.score(other)
+        if self.metric == "accuracy":
+            return _mcnemar(by, one, other)
+        if np.unique(one.labels, return_counts=True)[1].min() < _FEWEST_OF_CLASS:
+            return Difference(by)
+        drawn = np.concatenate([
+            np.subtract(*(weighted_scores(self.metric, one.labels, *each.answers, weights) for each in (one, other)))
+            for weights in resampled(one.labels, _DRAWS)
+        ])  # fmt: skip
+        beyond = min((drawn <= 0).sum(), (drawn >= 0).sum())
+        low, high = np.quantile(drawn, (0.025, 0.975))
+        return Difference(by, float(low), float(high), min(1.0, 2 * (1 + beyond) / (1 + _DRAWS)), "paired bootstrap")
+
+    def significantly_better(self) -> list[tuple[Row, Difference]]:
+        """Return the candidates of this project that are better than the choice on the test set, beyond chance."""
+        if (chosen := self.chosen) is None:
             return []
-        better = [each for each in self.rows if self.score(each) > self.score(self.chosen)]
-        return [(each, p) for each in better if (p := paired(each, self.chosen)) < SIGNIFICANT]
+        better = [each for each in self.known if each.is_own and self.score(each) > self.score(chosen)]
+        found = [(each, self.difference(each, chosen)) for each in better]
+        return [(each, difference) for each, difference in found if difference.p < SIGNIFICANT]
 
 
 def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = None) -> Row:
     """Return what is known of a candidate; ``last`` is its training on all rows, if it is the choice."""
-    row = Row(course.candidate.name, course.candidate.kind, course.candidate.is_own)
+    row = Row(course.candidate.name, course.candidate.kind)
     cut = ""
     if course.best is not None:
         trained = last or course.best
         row.setting, row.rows, row.seconds = trained.fit.setting, trained.fit.rows, trained.seconds
         row.choosing_error, row.validation_chance = course.best.error, course.best.chance
+        row.validation_spread, row.threshold = course.best.spread, course.best.threshold
         cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
     if evaluated is not None and not evaluated.reason:
         row.metrics, row.spread, row.tested = evaluated.metrics, evaluated.spread, evaluated.tested
         row.constant, row.chance = evaluated.constant, evaluated.chance
-        row.right, row.truth = evaluated.right, evaluated.truth
+        row.scores, row.predicted, row.truth = evaluated.scores, evaluated.predicted, evaluated.truth
         row.seconds_per_prediction = evaluated.seconds_per_prediction
         row.vectors, row.size = evaluated.vectors, evaluated.size
     reasons = [cut, course.ended, evaluated.reason if evaluated is not None else ""]
@@ -154,44 +235,44 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
     return row
 
 
-def choose(rows: Sequence[Row]) -> Row | None:
-    """Return the candidate of this project that fits and is the best on the validation set; the smaller of equals."""
-    fit = [
-        each for each in rows if each.is_own and each.fits and each.choosing_error is not None and each.size is not None
-    ]
-    return min(fit, key=lambda each: (each.choosing_error, each.size), default=None)
+def choosable(rows: Sequence[Row], with_references: bool = False) -> list[Row]:
+    """Return the candidates that fit and may be chosen: of this project, or references as well; never a constant."""
+    able = [each for each in rows if each.is_own or (with_references and each.name != CONSTANT)]
+    return [each for each in able if each.fits and each.choosing_error is not None and each.size is not None]
 
 
-def mcnemar(first: Row, second: Row) -> float:
-    """Return the exact p of McNemar's test that two candidates, each right on some of the same rows, are as good."""
+def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:
+    """Return the smallest candidate whose validation metric is within one standard error of the best one's.
+
+    Of equally large ones it is the best.
+    """
+    able = choosable(rows, with_references)
+    best = min(able, key=_by_error, default=None)
+    if best is None:
+        return None
+    reached = _by_error(best)[0] + best.validation_spread
+    alike = [each for each in able if each is best or _by_error(each)[0] <= reached]
+    return min(alike, key=lambda each: (each.size, *_by_error(each)))
+
+
+def _by_error(row: Row) -> tuple[float, float]:
+    return _or_infinite(row.choosing_error), _or_infinite(row.size)
+
+
+def _or_infinite(number: float | None) -> float:
+    return math.inf if number is None else number
+
+
+def _mcnemar(by: float, one: Row, other: Row) -> Difference:
+    """Return a difference of accuracies with the exact p of McNemar's test: of the rows that one alone has right."""
     from scipy.stats import binomtest
 
-    difference = _difference(first, second)
-    only_first, only_second = int((difference > 0).sum()), int((difference < 0).sum())
-    if not only_first + only_second:
-        return 1.0
-    return float(binomtest(only_first, only_first + only_second).pvalue)
-
-
-def balanced_test(first: Row, second: Row) -> float:
-    """Return the p that the balanced errors of two candidates on the same rows are one.
-
-    A permutation test: were they as good, each row where one alone is right could as well be one where the other is. It
-    holds for any number of rows of a class, as one or two of a rare one; the least p is 1 / (`_DRAWS` + 1).
-    """
-    difference, truth = _difference(first, second), np.frombuffer(first.truth, np.uint16)
-    random, apart, drawn = np.random.default_rng(0), 0.0, np.zeros(_DRAWS)
-    for part in (difference[truth == c] for c in np.unique(truth)):
-        unlike = int(np.count_nonzero(part))
-        apart += part.mean()
-        drawn += (2 * random.binomial(unlike, 0.5, _DRAWS) - unlike) / len(part)
-    return float((1 + np.count_nonzero(np.abs(drawn) >= abs(apart) * (1 - _ROUNDING))) / (1 + _DRAWS))
-
-
-def _difference(first: Row, second: Row) -> NDArray[np.int8]:
-    """Return for every row 1 where the first alone is right, -1 where the second alone is, else 0."""
-    bits = [np.unpackbits(np.frombuffer(each.right, np.uint8), count=each.tested) for each in (first, second)]
-    return bits[0].view(np.int8) - bits[1].view(np.int8)
+    rights = [(each.answers[0] == one.labels).astype(int) for each in (one, other)]
+    n, only_one, only_other = one.tested, int((rights[0] > rights[1]).sum()), int((rights[1] > rights[0]).sum())
+    apart = only_one + only_other
+    p = float(binomtest(only_one, apart).pvalue) if apart else 1.0
+    spread = math.sqrt(max(apart - (only_one - only_other) ** 2 / n, 0.0)) / n
+    return Difference(by, by - _NORMAL * spread, by + _NORMAL * spread, p, "McNemar")
 
 
 def as_csv(outcome: Outcome) -> str:
@@ -205,6 +286,7 @@ def as_csv(outcome: Outcome) -> str:
         | {"metric": outcome.metric, "validation": None if row.choosing_error is None else 1 - row.choosing_error}
         | {"test": row.metrics.get(outcome.metric), "test_standard_error": row.spread}
         | {name.replace("-", "_"): row.metrics.get(name) for name in METRICS}
+        | {"threshold": row.threshold, "form": row.form if row.footprint else None}
         | {name: getattr(row.footprint, name, None) for name in ("flash", "ram", "instructions")}
         | {"fits": row.fits, "chosen": row is outcome.chosen}
         for row in outcome.rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import psutil
@@ -59,7 +58,7 @@ class Pool:
 
     def __init__(self, source: Source, folder: Path, jobs: int) -> None:
         self._source, self._folder = source, folder
-        self._preparing: list[tuple[float, float]] = []  # from when to when
+        self._preparing = 0.0  # seconds of all workers together
         self._most_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
         self._workers = [_Worker(source, folder) for _ in range(jobs)]
 
@@ -89,12 +88,10 @@ class Pool:
 
     @property
     def preparing(self) -> float:
-        """The seconds in which some worker imported, loaded or compiled what it needed."""
-        seconds, until = 0.0, -math.inf
-        for began, ended in sorted(self._preparing):
-            seconds += max(ended - max(began, until), 0.0)
-            until = max(until, ended)
-        return seconds
+        """The seconds in which workers imported, loaded or compiled what they needed: the mean of them."""
+        now = awake()
+        under_way = sum(now - each.began for each in self._workers if each.asked is not None and not each.is_ready)
+        return (self._preparing + under_way) / len(self._workers)
 
     def ask(self, asked: Asked) -> None:
         """Let a worker that has nothing to do begin; only while there is one. One that has died is replaced before."""
@@ -127,7 +124,7 @@ class Pool:
         def hear(line: bytes) -> Answer | None:
             if (answer := from_line(line, _NUMBERS)) is not None:
                 return answer_of(asked, **answer)
-            self._preparing.append((worker.began, awake()))
+            self._preparing += awake() - worker.began
             worker.began, worker.is_ready = awake(), True
             return None
 

@@ -1,50 +1,118 @@
-"""The choice for later: as a model that takes raw rows, and as a config that trains it again."""
+"""The choice for later: as a model that takes raw rows, in C and ONNX, and as a config that trains it again."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from mpu_bench.config.bounds import MOST_PASSES
 from mpu_bench.core.counters import UNLIMITED
-from mpu_bench.data.cards.schema import Card
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.core.models import labels_of, with_threshold
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import preprocessing_of, training_content
+from mpu_bench.errors import DataError
 from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
+from mpu_bench.solvers.plugins.names import THRESHOLD
 from mpu_bench.texts import one_line
 
 _HEAD = "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows.\n"
 
 
-def model_of(classifier: Any, card: Card, home: DataDirectory) -> SavedModel:
+def model_of(classifier: Any, source: Source, threshold: float = 0.0) -> SavedModel:
     """Return a chosen classifier as a model that takes the rows of the user's file.
 
     Parameters
     ----------
     classifier : SolverClassifier
         Trained on the classes by number.
-    card : Card
-        Of the dataset.
-    home : DataDirectory
-        Where it is prepared.
+    source : Source
+    threshold : float
+        The score above which a row is of the second of two classes.
     """
     from mpu_bench.estimators.saving import saved_model
 
-    saved = saved_model(classifier, preprocessing_of(card, home))
-    origin = saved.origin.model_copy(update={"dataset": card.name, "trained_on": training_content(card, home)})
-    return replace(saved, classes=Classes.of(card.class_names, card.class_words), origin=origin)
+    card = catalog.card(source.dataset, source.options)
+    saved = saved_model(classifier, preprocessing_of(card, source.home))
+    model, parameters = saved.model, dict(saved.origin.parameters)
+    if threshold:
+        model, parameters[THRESHOLD] = with_threshold(model, threshold), threshold
+    known = {"dataset": card.name, "trained_on": training_content(card, source.home), "parameters": parameters}
+    origin = saved.origin.model_copy(update=known)
+    return replace(saved, model=model, classes=Classes.of(card.class_names, card.class_words), origin=origin)
 
 
-def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, Any], rows: int, folder: Path) -> str:
+def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | None) -> tuple[dict[str, Any], list[str]]:
+    """Return ``model.c`` and ``model.onnx``, by name, and of one that is not written why.
+
+    A file whose labels are compared here, and are not Python's, is not written.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    features : array of float32, shape (n, d)
+        Of some rows, without a constant that the classifier appends.
+    bits : int or None
+        Of the integers that the C file computes with; None for floats.
+    """
+    from mpu_bench.models.export import compiler, onnx_graph
+    from mpu_bench.models.export.agreement import LEAST_AGREEMENT, compared, raw_at_hand, sourced
+    from mpu_bench.models.export.portable import portable
+
+    files: dict[str, Any] = {}
+    faults: list[str] = []
+
+    def add(name: str, make: Callable[[], tuple[Any, float]]) -> None:
+        try:
+            content, share = make()
+        except DataError as fault:
+            faults.append(f"{name} is not written: {fault}")
+            return
+        if share >= LEAST_AGREEMENT:
+            files[name] = content
+        else:
+            faults.append(f"{name} is not written: only {100 * share:.1f} % of its labels are those of model.mpu")
+
+    def c() -> tuple[str, float]:
+        source, how = sourced(model, "model", rows, bits)
+        is_compared = compiler.find_compiler() is not None
+        return source.text, compared(model, source, rows, how).share if is_compared else 1.0
+
+    def onnx() -> tuple[bytes, float]:
+        content = onnx_graph.onnx_bytes(model)
+        answers = onnx_graph.runtime_answers(content, rows.numbers)  # type: ignore[arg-type]
+        labels = saved.classes.labels[labels_of(rows.scores)].astype(str)
+        return content, 1.0 if answers is None else float(np.mean(np.asarray(answers[0]).astype(str) == labels))
+
+    try:
+        model = portable(saved)
+        rows = raw_at_hand(model, features)
+    except DataError as fault:
+        return {}, [f"model.c and model.onnx are not written: {fault}"]
+    add("model.c", c)
+    add("model.onnx", onnx)
+    return files, faults
+
+
+def config_of(
+    classifier: Any,
+    source: Source,
+    file: str,
+    wishes: Mapping[str, Any],
+    rows: int,
+    folder: Path,
+    threshold: float = 0.0,
+) -> str:
     """Return the config that trains the chosen solver again on all training rows.
 
     Parameters
@@ -60,6 +128,8 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         The training rows.
     folder : Path
         Of the config, to which its paths are relative.
+    threshold : float
+        As of `model_of`.
     """
     is_online = isinstance(classifier, OnlineClassifier)
     solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
@@ -70,6 +140,8 @@ def config_of(classifier: Any, source: Source, file: str, wishes: Mapping[str, A
         parameters["multiclass"] = REDUCTIONS[classifier.multi_class]
     if (class_weight := getattr(classifier, "class_weight", None)) is not None:
         parameters["class_weight"] = class_weight
+    if threshold:
+        parameters[THRESHOLD] = threshold
     options: dict[str, Any] = {"augment": 1} if classifier._columns > classifier.n_features_in_ else {}
     if Path(file).exists():
         given = {

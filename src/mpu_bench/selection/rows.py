@@ -32,13 +32,15 @@ _VALIDATION = 0.2  # of the training rows choose, ...
 _MOST_VALIDATION, _MOST_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
 _FEWEST = 2  # rows of a class in every part of the training rows
 _PAIRS_OF_ROWS = 10_000  # whose distance is looked at
+_SAMPLED, _MOST_NUMBERS = 2000, 20_000_000  # training rows on which exports are compared, and their numbers
 
 
 @dataclass(frozen=True)
 class Source:
     """Where the rows come from: a dataset with its options, where it is kept, what decides the parts; and what chooses.
 
-    ``metric`` is one of `METRICS`.
+    ``metric`` is one of `METRICS`; with ``threshold`` the rows that choose give the score above which a row is of the
+    second of two classes.
     """
 
     dataset: str
@@ -46,11 +48,12 @@ class Source:
     home: DataDirectory
     seed: int = 0
     metric: str = "accuracy"
+    threshold: bool = False
 
     def load(self, progress: Progress = SILENT) -> Data:
         """Return the rows; they are prepared first where need be."""
         problem = load_problem(catalog.card(self.dataset, self.options), self.home, progress)
-        return Data(problem, self.seed, self.metric)
+        return Data(problem, self.seed, self.metric, self.threshold)
 
 
 @dataclass
@@ -60,6 +63,7 @@ class Data:
     problem: Problem
     seed: int = 0
     metric: str = "accuracy"
+    threshold: bool = False
 
     @cached_property
     def X(self) -> Any:  # noqa: N802
@@ -98,6 +102,12 @@ class Data:
     def training(self, rows: int) -> tuple[Any, NDArray[np.int32]]:
         """Return so many rows to learn from; all training rows if they are more than `learned_from`."""
         return self.part(np.sort(self.order[:rows]))
+
+    @property
+    def sample(self) -> NDArray[np.float32]:
+        """Some training rows with all features, on which exports are compared."""
+        X = self.training(min(_SAMPLED, max(1, _MOST_NUMBERS // self.problem.features)))[0]
+        return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
 
     def part(self, chosen: NDArray[np.int64]) -> tuple[Any, NDArray[np.int32]]:
         """Return some of the training rows, by their indices."""

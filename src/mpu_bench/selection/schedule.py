@@ -1,10 +1,11 @@
 """Who is trained next, on how many rows: each candidate on more and more of them, with fewer and fewer settings.
 
 Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on, up to
-all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left. Steps
-that are short come first, then those of the candidate with the smallest error. No fit may take the seconds of all:
-it has twice its share of those that are left, or some times as many as are foreseen. What seconds are left then are
-for values beside the best ones of the best candidates.
+all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left; nor where
+the candidate cannot win: were its error to fall with every step as it did with the last, it would be above that of the
+best, beyond the confidence bounds of both. Steps that are short come first, then those of the candidate with the
+smallest error. No fit may take the seconds of all: it has twice its share of those that are left, or some times as many
+as are foreseen. What seconds are left then are for values beside the best ones of the best candidates.
 """
 
 from __future__ import annotations
@@ -20,26 +21,32 @@ _FIRST, _MORE = 1000, 4  # rows of the first step, and by how many times the nex
 _KEPT = 3  # one setting of so many
 _SHORT = 1.0  # seconds
 _SHARES, _TIMES_FORESEEN = 2, 4  # that a fit may take: of the seconds left for each candidate, or of its own
+_BOUND = 2.0  # standard errors
 _REFINED = 3  # candidates, those with the smallest errors
 _FACTORS = (2.0, 1.4, 1.2)  # of the values tried beside the best ones
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A setting of a candidate to be trained on so many rows, within so many seconds."""
+    """A setting of a candidate to be trained on so many rows, within so many seconds.
+
+    ``threshold`` is that of its score; None where the rows that choose give it.
+    """
 
     candidate: Candidate
     setting: dict[str, Any]
     rows: int
     seconds: float
     number: int = 0  #: by which its model is kept
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)
 class Fitted:
     """What came of it: 1 - the metric that chooses, the seconds of training, or why there is no model.
 
-    ``chance`` is the p that on the rows that choose the metric is no better than a constant's.
+    ``spread`` is the standard error of that metric, ``threshold`` the score with which it is the best, and ``chance``
+    the p that it is no better than a constant's.
     """
 
     fit: Fit
@@ -48,6 +55,8 @@ class Fitted:
     spent: float = 0.0  #: seconds with those of predicting the rows that choose
     reason: str = ""  #: why there is none
     is_cut: bool = False  #: whether training was ended by its seconds
+    spread: float = math.inf
+    threshold: float = 0.0
     chance: float = 1.0
 
 
@@ -72,6 +81,7 @@ class Course:
     best: Fitted | None = None  #: of the last step that has a model
     ended: str = ""  #: why it goes no further, if it has not come to all rows
     refined: int = 0  #: how often values beside the best ones have been tried
+    errors: list[float] = field(default_factory=list)  #: the smallest of every step that is done
 
     def __post_init__(self) -> None:
         self.waiting = self.candidate.settings()
@@ -88,6 +98,14 @@ class Course:
             return 0.0
         more = self.sizes[self.step] / self.best.fit.rows
         return self.best.spent * float(more**self.candidate.growth)
+
+    @property
+    def at_best(self) -> float:
+        """The error on all rows, at best: it falls as it did with the last step, and the bound is on its side."""
+        if len(self.errors) < 2 or self.best is None:
+            return -math.inf
+        fell = max(self.errors[-2] - self.errors[-1], 0.0)
+        return self.errors[-1] - (len(self.sizes) - len(self.errors)) * fell - _BOUND * self.best.spread
 
     def learn(self, fitted: Fitted) -> None:
         """Take a result into account."""
@@ -126,6 +144,7 @@ class Course:
 
     def _go_on(self) -> None:
         self.here.sort(key=lambda each: each.error)
+        self.errors.append(self.here[0].error)
         self.step += 1
         if self.step < len(self.sizes):
             self.waiting = [each.fit.setting for each in self.here[: math.ceil(len(self.here) / _KEPT)]]
@@ -142,21 +161,29 @@ class Schedule:
     candidates : sequence of Candidate
     rows : int
         To learn from.
+    with_references : bool
+        Whether references may be chosen, too.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], rows: int) -> None:
+    def __init__(self, candidates: Sequence[Candidate], rows: int, with_references: bool = False) -> None:
         self.courses = {each.name: Course(each, sizes(rows)) for each in candidates}
+        self._choosable = [each for each in self.courses.values() if with_references or each.candidate.is_own]
         self.fits = 0  #: how many settings have been trained, each step of one anew
 
     def next(self, seconds_left: float) -> Fit | None:
-        """Return what is to be trained next, within the seconds that are left; None if there is nothing now."""
+        """Return what is to be trained next, within the seconds that are left; None if there is nothing now.
+
+        A candidate that was never trained is, on a few rows, though none are left.
+        """
         for each in self.courses.values():
-            if not each.is_done and each.waiting and each.foreseen > seconds_left:
+            if not each.is_done and each.waiting and each.best is not None and each.foreseen > seconds_left:
                 each.give_up()
         if self.is_done:
             self._refine(seconds_left)
         ready = [each for each in self.courses.values() if each.waiting and not each.is_done]
-        if not ready or seconds_left <= 0:
+        if seconds_left <= 0:
+            ready = [each for each in ready if each.best is None and not each.under_way]
+        if not ready:
             return None
         chosen = min(ready, key=self._rank)
         seconds = self._most_seconds(chosen, seconds_left)
@@ -168,15 +195,16 @@ class Schedule:
         """Return what a fit may take, so that one that does not end leaves seconds for the other candidates."""
         on_the_way = sum(not each.is_done for each in self.courses.values())
         most = max(_SHARES * seconds_left / on_the_way, _TIMES_FORESEEN * chosen.foreseen, _SHORT)
-        return min(seconds_left, most)
+        return min(seconds_left, most) if seconds_left > 0 else _SHORT
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
-        complete = [each for each in self.courses.values() if not each.ended and each.best is not None]
+        complete = [each for each in self._choosable if not each.ended and each.best is not None]
         complete.sort(key=lambda each: each.best.error if each.best else math.inf)
         for each in [each for each in complete if each.candidate.is_own][:_REFINED]:
             assert each.best is not None
-            if each.refined < len(_FACTORS) and each.best.spent < seconds_left:
+            can_win = each.best.error - _BOUND * each.best.spread <= self._reached()
+            if can_win and each.refined < len(_FACTORS) and each.best.spent < seconds_left:
                 each.refine()
 
     @staticmethod
@@ -188,6 +216,21 @@ class Schedule:
     def learn(self, fitted: Fitted) -> None:
         """Take a result into account."""
         self.courses[fitted.fit.candidate.name].learn(fitted)
+        reached = self._reached()
+        for each in self._choosable:
+            if not each.is_done and not each.refined and each.at_best > reached:
+                each.stop(f"cannot become the best any more: {100 * (1 - each.at_best):.1f} % at best")
+
+    def _reached(self) -> float:
+        """Return the error that the best candidate has at most; infinite while there is none."""
+        best = min((each.best for each in self._choosable if each.best is not None),
+                   key=lambda each: each.error, default=None)  # fmt: skip
+        return math.inf if best is None else best.error + _BOUND * best.spread
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether all candidates have been trained once, or cannot be."""
+        return all(each.best is not None or each.is_done for each in self.courses.values())
 
     @property
     def is_done(self) -> bool:

@@ -7,22 +7,25 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpu_bench.guard.process import awake
-from mpu_bench.models.export.footprint import Footprint
-from mpu_bench.selection.candidates import Candidate
+from mpu_bench.selection.candidates import CONSTANT, Candidate
 from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
-from mpu_bench.selection.target import Target
 from mpu_bench.selection.worker import Answer, Asked, Evaluated, Evaluation, model_path
+
+if TYPE_CHECKING:
+    from mpu_bench.models.saved import SavedModel
+    from mpu_bench.selection.target import Fitting, Target
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
 _FOR_TEST_ROWS = 0.5  # of what is left then
 _FOR_LAST_TRAINING = 0.3  # of the seconds, however many the others have taken: a machine may be busy
 _LEAST_SECONDS = 1.0
+_SECONDS_OF_A_LOOK = 0.1
 _SECONDS_OF_GRACE = 2.0  # for what is under way at an end: a process that is ended needs two to begin anew
 
 
@@ -46,6 +49,8 @@ class Session:
         Which a model may have to be chosen.
     target : Target or None
         The device that it must fit.
+    with_references : bool
+        Whether references may be chosen, too.
     changed : function
         Called whenever there is something new, with the outcome so far.
     """
@@ -59,15 +64,16 @@ class Session:
     folder: Path = Path()
     most_bytes: int | None = None
     target: Target | None = None
+    with_references: bool = False
     changed: Callable[[Outcome], None] = lambda _outcome: None
     preparing: float = 0.0
     compiling: float = 0.0  #: seconds for the device, which are added, too
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
-    _on_device: dict[str, Footprint | str] = field(default_factory=dict)
+    _on_device: dict[str, Fitting] = field(default_factory=dict)
     _learned: set[int] = field(default_factory=set)  #: fits that were learned of, and whose model may be there
 
     def __post_init__(self) -> None:
-        self.schedule = Schedule(self.candidates, self.learned_from)
+        self.schedule = Schedule(self.candidates, self.learned_from, self.with_references)
         self.last: Fitted | None = None  #: the choice, trained on all rows
         self._note = ""
 
@@ -86,10 +92,18 @@ class Session:
         """What is known by now."""
         rows = [self._row(each) for each in self.schedule.courses.values()]
         if self.last is None:
-            best = choose(rows)
+            best = choose(rows, self.with_references)
         else:  # it stays the choice, whatever its size has become
             best = next(row for row in rows if row.name == self.last.fit.candidate.name)
-        outcome = Outcome(rows, best, self.all_rows, self.source.metric, note=self._note, target=self.target)
+        outcome = Outcome(
+            rows,
+            best,
+            self.all_rows,
+            self.source.metric,
+            note=self._note,
+            target=self.target,
+            with_references=self.with_references,
+        )
         if best is not None and not outcome.is_better_than_constant(best, self.schedule.fits):
             outcome.chosen, outcome.refused = None, best
         return outcome
@@ -98,18 +112,17 @@ class Session:
         name = course.candidate.name
         last = self.last if self.last is not None and self.last.fit.candidate.name == name else None
         row, found = row_of(course, self._evaluated.get(name), last), self._on_device.get(name)
-        row.footprint = found if isinstance(found, Footprint) else None
+        if found is not None:
+            row.footprint, row.form = found.footprint, found.form
         misfit = self._misfit(row.size, found)
         row.fits, row.reason = not misfit, "; ".join(filter(None, [misfit, row.reason]))
         return row
 
-    def _misfit(self, size: int | None, found: Footprint | str | None) -> str:
+    def _misfit(self, size: int | None, found: Fitting | None) -> str:
         """Return why a candidate with a model of that size is too large; nothing if it fits, or is not looked at."""
         if self.most_bytes is not None and size is not None and size > self.most_bytes:
             return "is larger than --memory"
-        if isinstance(found, Footprint):
-            return "" if self.target is None else self.target.misfit(found)
-        return found or ""
+        return "" if found is None else found.reason
 
     def make(self, jobs: int) -> Outcome:
         """Tune, evaluate, choose, train the choice on all rows; return what came of it.
@@ -127,9 +140,9 @@ class Session:
             left = self.seconds_left - (1 - _FOR_TUNING) * self.seconds
             while pool.has_room and (fit := self.schedule.next(left)) is not None:
                 pool.ask(fit)
-            if not pool.is_busy or (left <= 0 and not pool.is_getting_ready):
+            if not pool.is_busy or (left <= 0 and not pool.is_getting_ready and self.schedule.is_sampled):
                 break
-            self._learn(pool.answers(left))
+            self._learn(pool.answers(max(left, _SECONDS_OF_A_LOOK)))
             self.preparing = pool.preparing
         for answers in _last(pool):
             self._learn(answers)
@@ -153,11 +166,12 @@ class Session:
         self._learned &= kept
 
     def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
-        waiting, end = sorted(models, key=lambda each: each.error), math.inf
+        waiting = sorted(models, key=lambda each: (each.fit.candidate.name != CONSTANT, each.error))
+        end = math.inf
         while (left := min(end + pool.preparing - awake(), self._for_test_rows)) > 0:
             while pool.has_room and waiting:
                 best = waiting.pop(0)
-                pool.ask(Evaluation(best.fit.candidate.name, best.fit.number, left))
+                pool.ask(Evaluation(best.fit.candidate.name, best.fit.number, left, best.threshold))
             if not pool.is_busy:
                 break
             self._see(pool.answers(left))
@@ -176,19 +190,27 @@ class Session:
             assert isinstance(answer, Evaluated)
             name = answer.evaluation.name
             self._evaluated[name] = answer
-            if (found := self._footprint(answer)) is not None:
+            if (found := self._fitting(answer)) is not None:
                 self._on_device[name] = found
             self.changed(self.outcome)
 
-    def _footprint(self, answer: Evaluated) -> Footprint | str | None:
+    def _fitting(self, answer: Evaluated) -> Fitting | None:
         """Return what an evaluated model takes of the device, or why it cannot be there; None without a device."""
-        if self.target is None or answer.reason or not self.schedule.courses[answer.evaluation.name].candidate.is_own:
+        if self.target is None or answer.reason:
             return None
-        began = awake()
-        classifier = pickle.loads(model_path(self.folder, answer.evaluation.number).read_bytes())
-        found = self.target.footprint(classifier, self.source, answer.size)
+        if not self.schedule.courses[answer.evaluation.name].candidate.is_own:
+            return self.target.without_file
+        began, asked = awake(), answer.evaluation
+        found = self.target.fitting(self._saved(asked.number, asked.threshold), answer.size)
         self.compiling += awake() - began
         return found
+
+    def _saved(self, number: int, threshold: float) -> SavedModel:
+        """Return a model that a process has trained, with its threshold, as one that takes the rows of a file."""
+        from mpu_bench.selection.repetition import model_of
+
+        classifier = pickle.loads(model_path(self.folder, number).read_bytes())
+        return model_of(classifier, self.source, threshold)
 
     def _train_choice(self, pool: Pool) -> None:
         """Train the choice on all training rows, unless that would take more seconds than there are."""
@@ -201,12 +223,13 @@ class Session:
         if foreseen > left:
             self._note = f"that would take about {foreseen:.3g} s, and {left:.3g} s were left; give more --seconds"
             return
-        fitted = self._answer(pool, Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, 0))
+        again = Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, threshold=best.threshold)
+        fitted = self._answer(pool, again)
         if fitted.reason or fitted.is_cut:
             self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
             return
-        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left))
-        found = self._footprint(evaluated)
+        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left, best.threshold))
+        found = self._fitting(evaluated)
         if evaluated.reason:
             self._note = evaluated.reason
         elif misfit := self._misfit(evaluated.size, found):
@@ -225,13 +248,19 @@ class Session:
         self.preparing = pool.preparing
         return found[0]
 
-    def model_of_choice(self) -> Path | None:
-        """Return the file of the model that was chosen."""
+    def number_of_choice(self) -> int | None:
+        """Return the number by which the chosen model is kept."""
         chosen = self.outcome.chosen
         best = self.schedule.courses[chosen.name].best if chosen is not None else None
-        if best is None:
+        return None if best is None else 0 if self.last is not None else best.fit.number
+
+    def choice(self) -> tuple[Any, SavedModel] | None:
+        """Return the chosen classifier, and as a model for the rows of a file; None where it is not of this project."""
+        number, chosen = self.number_of_choice(), self.outcome.chosen
+        if number is None or chosen is None or not chosen.is_own:
             return None
-        return model_path(self.folder, 0 if self.last is not None else best.fit.number)
+        classifier = pickle.loads(model_path(self.folder, number).read_bytes())
+        return classifier, self._saved(number, chosen.threshold)
 
 
 def _last(pool: Pool) -> Iterator[Sequence[Answer]]:

@@ -1,20 +1,35 @@
-"""The device that a selection is for: what of a candidate's C file fits it."""
+"""The device that a selection is for: what of a candidate's C file fits it, in floats or in integers alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpu_bench.data.cards import catalog
-from mpu_bench.data.prepare.load import preprocessing_of
+from mpu_bench.core.models import labels_of
 from mpu_bench.errors import DataError
-from mpu_bench.models.export.c_float import float_source
+from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand, compared, raw_at_hand, sourced
+from mpu_bench.models.export.compiler import find_compiler
 from mpu_bench.models.export.device import Device
-from mpu_bench.models.export.footprint import Footprint, footprint, raw_rows
-from mpu_bench.models.export.portable import portable
-from mpu_bench.selection.rows import Source
+from mpu_bench.models.export.footprint import Footprint, footprint
+from mpu_bench.models.export.portable import Portable, portable
+from mpu_bench.models.saved import SavedModel
+
+Form = Literal["floats", "fixed point"]
+BITS: dict[Form, int | None] = {"floats": None, "fixed point": 16}  #: of the integers of a C file
+_ROWS_ON_DEVICE = 50
+_SMALLEST_SHARE = 2  # of the bytes of floats: integers have 16 bits
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What a C file takes of the device, and in which form; or the reason why it cannot be there."""
+
+    form: Form = "floats"
+    footprint: Footprint | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,37 +40,70 @@ class Target:
     ----------
     device : Device
     flash, ram : int
-    rows : array or CSR matrix, shape (n, d)
-        Features, without a constant that a classifier appends.
+    rows : array of float32, shape (n, d)
+        Features of training rows, without a constant that a classifier appends.
     """
 
     device: Device
     flash: int
     ram: int
-    rows: Any = None
+    rows: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
-    def footprint(self, classifier: Any, source: Source, size: int) -> Footprint | str:
-        """Return what a fitted classifier takes of the device, or why it cannot be there; ``size`` is in bytes."""
-        from mpu_bench.estimators.saving import saved_model
+    @property
+    def without_file(self) -> Fitting:
+        """What is known of a reference there."""
+        return Fitting(reason="has no C file")
 
-        if size > self.flash:
-            return f"does not fit: {size:,} bytes of numbers alone"
-        card = catalog.card(source.dataset, source.options)
-        try:
-            model = portable(saved_model(classifier, preprocessing_of(card, source.home)))
-            text = float_source(model, "model")
-        except DataError as fault:
-            return f"has no C file: {fault}"
-        dense = self.rows if isinstance(self.rows, np.ndarray) else self.rows.toarray()
-        labels = np.asarray(classifier.predict(self.rows))
-        return footprint(model, text, self.device, raw_rows(model, dense), labels)
+    def fitting(self, saved: SavedModel, size: int) -> Fitting:
+        """Return what a model takes of the device: in the form with the fewest instructions of those that fit.
+
+        Parameters
+        ----------
+        saved : SavedModel
+        size : int
+            Bytes of its numbers in single precision.
+        """
+        if size > _SMALLEST_SHARE * self.flash:
+            return Fitting(reason=f"does not fit: {size:,} bytes of numbers alone")
+        found: list[tuple[bool, int, Fitting]] = []
+        faults: list[str] = []
+        for form in BITS:
+            try:
+                model = portable(saved)
+                taken = self._taken(model, form, raw_at_hand(model, self.rows))
+            except DataError as fault:
+                faults.append(f"{form}: {fault}")
+                continue
+            misfit = self._misfit(taken)
+            found.append((bool(misfit), taken.instructions, Fitting(form, taken, misfit)))
+        if not found:
+            return Fitting(reason=f"has no C file: {'; '.join(faults)}")
+        return min(found, key=lambda each: each[:2])[2]
+
+    def _taken(self, model: Portable, form: Form, rows: RowsAtHand) -> Footprint:
+        """Return what a form of a C file takes.
+
+        Raises
+        ------
+        DataError
+            If there is no such form, or integers do not give the labels of Python, or nobody can know.
+        """
+        source, how = sourced(model, "model", rows, BITS[form])
+        given, labels = rows.numbers[:_ROWS_ON_DEVICE], labels_of(rows.scores[:_ROWS_ON_DEVICE])  # type: ignore[index]
+        if how is None:
+            return footprint(model, source, self.device, given, labels)
+        if find_compiler() is None:
+            raise DataError("there is no compiler here to compare labels with")
+        if (share := compared(model, source, rows, how).share) < LEAST_AGREEMENT:
+            raise DataError(f"only {100 * share:.1f} % of the labels are the same")
+        return footprint(model, source, self.device, how.rows(given), labels)
 
     @property
     def words(self) -> str:
         """The device with its limits, in words."""
         return f"{self.device.name} with {self.flash:,} bytes of flash and {self.ram:,} of RAM"
 
-    def misfit(self, found: Footprint) -> str:
+    def _misfit(self, found: Footprint) -> str:
         """Return in words what does not fit; nothing if all does."""
         parts = ("flash", found.flash, self.flash), ("RAM", found.ram, self.ram)
         told = [f"{needed:,} of {there:,} bytes of {name}" for name, needed, there in parts if needed > there]

@@ -16,7 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench.core.models import labels_of
 from mpu_bench.guard.messages import Channel, to_line
-from mpu_bench.models.evaluation import METRICS, chance_of, constant_score, score_of, standard_error_of
+from mpu_bench.models.evaluation import (
+    METRICS,
+    best_threshold,
+    chance_of,
+    constant_score,
+    score_of,
+    standard_error_of,
+)
 from mpu_bench.selection.rows import Data
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.texts import plain
@@ -26,6 +33,7 @@ _SECONDS_TO_WARM_UP = 0.2  # for training on them, compiling apart: it need not 
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
 _LEAST_SHARE = 0.1  # of them, for the last training whatever the others took
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
+_BYTES_OF_SPLIT = 8  # of a tree: a number, the index of a feature, and how far it is to the other branch
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Evaluation:
     name: str
     number: int
     seconds: float
+    threshold: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -42,9 +51,9 @@ class Evaluated:
     """What a model comes to.
 
     ``metrics`` are those of `METRICS` that exist on the test rows, ``spread`` the standard error of the one that
-    chooses, ``constant`` that of the best constant, and ``chance`` the p that it is no better. ``right`` is one bit for
-    each test row, ``truth`` their classes; ``seconds_per_prediction`` is that of many rows at once. ``size`` is in
-    bytes, its numbers in single precision.
+    chooses, ``constant`` that of the best constant, and ``chance`` the p that it is no better. ``scores`` are those of
+    the test rows in single precision, less the threshold, ``predicted`` and ``truth`` their classes;
+    ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single precision.
     """
 
     evaluation: Evaluation
@@ -53,7 +62,8 @@ class Evaluated:
     constant: float = np.nan
     chance: float = 1.0
     tested: int = 0
-    right: bytes = b""
+    scores: bytes = b""
+    predicted: bytes = b""
     truth: bytes = b""
     seconds_per_prediction: float = np.nan
     vectors: int = 0
@@ -136,22 +146,35 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
         is_cut |= seconds >= most and any(issubclass(each.category, ConvergenceWarning) for each in caught)
         if index < len(splits):
             validation, labels = data.part(splits[index][1])
-            scores = _scores(made, validation, len(data.problem.classes))
-            held.append((labels, labels_of(scores), scores))
-    error, chance = _validated(data, held)
+            held.append((labels, _scores(made, validation, len(data.problem.classes))))
+    judged = _validated(data, held, fit.threshold)
     spent = time.perf_counter() - began
     model_path(folder, fit.number).write_bytes(pickle.dumps(made))
-    return Fitted(fit, error, seconds, spent, is_cut=is_cut, chance=chance)
+    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, **judged)
 
 
-def _validated(data: Data, held: Sequence[tuple[Any, ...]]) -> tuple[float, float]:
-    """Return 1 - the mean of the metric over the splits, and the p that it is no better than a constant's."""
+def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
+    """Return 1 - the mean of the metric over the splits, what is known of it, and the threshold, by name.
+
+    Where the threshold is chosen here, chance is asked of the ranking, which does not depend on it.
+    """
     if not held:
-        return np.nan, 1.0
-    found = np.array([score_of(data.metric, *each) for each in held])
+        return {"error": np.nan, "threshold": threshold or 0.0}
+    labels, scores = (np.concatenate(each) for each in zip(*held[: data.folds], strict=True))  # every row, once
+    tunes = data.threshold and threshold is None
+    at = best_threshold(data.metric, labels, scores) if tunes else threshold or 0.0
+    found = np.array([_judged(score_of, data.metric, *each, at) for each in held])
     known = found[~np.isnan(found)]  # a fold may lack the rows of a class
-    once = (np.concatenate(each) for each in zip(*held[: data.folds], strict=True))  # every row
-    return float(1 - known.mean()) if len(known) else np.inf, chance_of(data.metric, *once)
+    return {
+        "error": float(1 - known.mean()) if len(known) else np.inf,
+        "spread": _judged(standard_error_of, data.metric, labels, scores, at),
+        "threshold": at,
+        "chance": _judged(chance_of, "auc" if tunes else data.metric, labels, scores, at),
+    }
+
+
+def _judged(how: Callable[..., float], metric: str, labels: Any, scores: Any, threshold: float) -> float:
+    return how(metric, labels, labels_of(scores - threshold), scores - threshold)
 
 
 def _scores(model: Any, X: Any, classes: int) -> NDArray[np.float64]:
@@ -159,7 +182,11 @@ def _scores(model: Any, X: Any, classes: int) -> NDArray[np.float64]:
 
     A class that it was not trained on has less than every other.
     """
-    scores = np.asarray(model.decision_function(X), np.float64).reshape(X.shape[0], -1)
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X), np.float64).reshape(X.shape[0], -1)
+    else:
+        scores = np.asarray(model.predict_proba(X)) - 0.5
+        scores = scores[:, 1:] if scores.shape[1] == 2 else scores
     if scores.shape[1] == 1 < classes - 1:
         scores = np.hstack([-scores, scores])
     if scores.shape[1] in (1, classes):
@@ -175,10 +202,11 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
     model.predict(X[:_FEW_ROWS])  # what is to be compiled, is
     begins()
     began = time.perf_counter()
-    predicted = model.predict(X)
+    model.predict(X)
     seconds = (time.perf_counter() - began) / max(len(y), 1)
     vectors, size = _size(model)
-    answers = y, predicted, _scores(model, X, len(data.problem.classes))
+    scores = _scores(model, X, len(data.problem.classes)) - evaluation.threshold
+    answers = y, labels_of(scores), scores
     known = {name: score_of(name, *answers) for name in METRICS}
     return Evaluated(
         evaluation,
@@ -187,7 +215,8 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
         constant_score(data.metric, y, len(data.problem.classes)),
         chance_of(data.metric, *answers),
         len(y),
-        np.packbits(predicted == y).tobytes(),
+        scores.astype(np.float32).tobytes(),
+        answers[1].astype(np.uint16).tobytes(),
         y.astype(np.uint16).tobytes(),
         seconds,
         vectors,
@@ -197,10 +226,16 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
 
 def _size(model: Any) -> tuple[int, int]:
     """Return the vectors that a model keeps, and its bytes, all numbers in single precision; sparse ones as pairs."""
+    model = model[-1] if hasattr(model, "steps") else model
     if (weights := getattr(model, "coef_", None)) is not None and getattr(model, "kernel", "linear") == "linear":
         return 0, _BYTES_OF_NUMBER * (np.size(weights) + np.size(model.intercept_))
     if (frequencies := getattr(getattr(model, "model_", None), "frequencies", None)) is not None:
         return 0, _BYTES_OF_NUMBER * (frequencies.size + model.model_.weights.size)
+    if (trees := getattr(model, "_predictors", None)) is not None:
+        leaves = np.concatenate([tree.nodes["is_leaf"] for of_step in trees for tree in of_step])
+        return 0, int(np.where(leaves, _BYTES_OF_NUMBER, _BYTES_OF_SPLIT).sum())
+    if hasattr(model, "class_prior_"):  # a constant
+        return 0, 0
     if not hasattr(model, "support_vectors_"):  # several machines of random features
         machines = model.model_.machines
         return 0, _BYTES_OF_NUMBER * (machines.frequencies.size + machines.weights.size)

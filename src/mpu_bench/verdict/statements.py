@@ -88,11 +88,6 @@ def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, 
     return f"{means[0]} to " + (f"{means[1]} of {other}" if " " in other else f"{other}'s {means[1]}") + rows
 
 
-def _others(than: Sequence[Where]) -> list[tuple[Where, str]]:
-    """Return those that are compared with, each with what tells it apart."""
-    return [(where, words_of(where)) for where in than]
-
-
 @points_of.register
 def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "lower" else -1.0
@@ -124,7 +119,8 @@ def _samples(
     statement: OrderStatement | AlikeStatement, evidence: Evidence
 ) -> Iterator[tuple[str, str, Sample, Sample]]:
     """Yield for each point and other what they are called, and both samples."""
-    for point, (where, other) in itertools.product(list(statement.points()), _others(statement.than)):
+    for point, where in itertools.product(list(statement.points()), statement.than):
+        other = words_of(where)
         of, than = (sample_of(statement, each, evidence, point) for each in (statement.of, where))
         yield name_of(point, other if len(statement.than) > 1 else ""), other, of, than
 

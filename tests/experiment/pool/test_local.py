@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -285,7 +284,7 @@ def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
         encoding="utf-8",
     )
     runs = plan.plan(read_config(path))
-    own = [replace(each, settings=replace(each.settings, plugins=())) for each in runs if each.solver.name == "dcd"]
+    own = [each for each in runs if each.solver.name == "dcd"]
     theirs = [each for each in runs if each.solver.name != "dcd"]
     with LocalPool() as pool:
         done = [do(pool, [Task(str(each), each, shared_home)])[0] for each in [own[0], *theirs, own[0]]]

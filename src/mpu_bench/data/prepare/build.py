@@ -93,8 +93,9 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
 def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     _check_room(card, folder)
     source = _source(card, files)
-    width = _width(card, source.raw)
-    dense = width if _is_dense(card, source.raw) else None
+    table = source.raw if isinstance(source.raw, Table) and card.kind == "table" else None
+    width = table.features if table else card.features
+    dense = width if (not table.sparse if table else card.storage == "dense") else None
     with ExitStack() as stack:
         parts = {
             part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
@@ -116,15 +117,6 @@ def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     features, preprocessing = _finish(card, folder, source.raw, width, storage)
     counts = {part: [int(count) for count in writer.counts] for part, writer in parts.items()}
     return Built(storage, features, counts, preprocessing=preprocessing)
-
-
-def _width(card: Card, raw: Preprocessing | None) -> int:
-    return raw.features if isinstance(raw, Table) and card.kind == "table" else card.features
-
-
-def _is_dense(card: Card, raw: Preprocessing | None) -> bool:
-    """Return whether rows are dense from the beginning."""
-    return not raw.sparse if isinstance(raw, Table) and card.kind == "table" else card.storage == "dense"
 
 
 def _check_room(card: Card, folder: Path) -> None:

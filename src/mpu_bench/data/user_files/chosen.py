@@ -26,10 +26,11 @@ class OwnFile(Wishes):
     name: Label | None = Field(default=None, alias="as")
     augment: float | None = None
 
-    def wishes(self, folder: Path) -> Wishes:
-        """Return what is said of the file itself, with its test file found from a folder."""
+    def options(self, folder: Path, origin: str) -> tuple[str, dict[str, Any]]:
+        """Return what `options_of` does, of files that are found from a folder."""
         test = None if self.test is None else str(folder / self.test)
-        return Wishes(**self.model_dump(include=set(Wishes.model_fields)) | {"test": test})
+        wishes = Wishes(**self.model_dump(include=set(Wishes.model_fields)) | {"test": test})
+        return options_of(folder / self.file, wishes, origin, self.name)
 
 
 def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:
@@ -51,7 +52,8 @@ def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tu
     DataError
         If the file is no dataset, or its name is that of one of the project.
     """
-    card = json.loads(_looked(str(path), wishes.model_dump_json(), _states(path, wishes))[0])
+    states = _states(path, wishes)
+    card = json.loads(_looked(str(path), wishes.model_dump_json(), states)[0])
     name = label if label and can_name_a_file(label) else name_of(path)
     if name in catalog.names():
         raise DataError(f"'{name}' is the name of another dataset; rename this one with as: NAME")

@@ -94,8 +94,8 @@ class LocalPool(Pool):
         return sum(each.task is not None for each in self._workers) < self.jobs
 
     def submit(self, task: Task) -> None:  # noqa: D102
-        plugins = task.run.settings.plugins
-        self._idle_worker((plugins, task.run.solver.name) if plugins else _OWN).begin(task)
+        solver = task.run.solver
+        self._idle_worker((solver.plugin, solver.name) if solver.plugin else _OWN).begin(task)
 
     def prepare(  # noqa: D102
         self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: progress.Progress

@@ -1,4 +1,4 @@
-"""Whether a C file answers as Python does, on rows at hand."""
+"""A model as a C file for rows at hand, and whether it answers on them as Python does."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.models import labels_of
-from mpu_bench.models.export import compiler
+from mpu_bench.core.rows import Dense
+from mpu_bench.errors import ConfigError
+from mpu_bench.models.export import c_fixed, compiler
 from mpu_bench.models.export.c_fixed_machines import FixedPoint
-from mpu_bench.models.export.c_float import Source
-from mpu_bench.models.export.portable import Portable
+from mpu_bench.models.export.c_float import Source, float_source
+from mpu_bench.models.export.footprint import raw_rows
+from mpu_bench.models.export.portable import Portable, dense_features
+from mpu_bench.models.inputs import with_constant
+
+LEAST_AGREEMENT = 0.99  #: of the labels, below which nothing is written
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,36 @@ class Agreement:
     def share(self) -> float:
         """The share of rows with the same label."""
         return 1.0 - self.differ / max(self.rows, 1)
+
+
+def raw_at_hand(model: Portable, features: NDArray[np.float32]) -> RowsAtHand:
+    """Return rows at hand by the features of the data, shape (n, d), without the constant that a model appends.
+
+    Raw rows are made of them: they are those of the data but for rounding.
+    """
+    rows, saved = Dense(features), model.saved
+    if saved.constant is not None:
+        rows = with_constant(rows, saved.raw_features, saved.constant)  # type: ignore[assignment]
+    whole = dense_features(rows, model.features)
+    return RowsAtHand(raw_rows(model, whole), whole, saved.scores_of(rows))
+
+
+def sourced(model: Portable, name: str, rows: RowsAtHand | None, bits: int | None) -> tuple[Source, FixedPoint | None]:
+    """Return a model as C: in single precision, or in integers of so many bits, and then how rows become integers.
+
+    Raises
+    ------
+    ConfigError
+        If there are no rows to know the ranges of the columns by.
+    DataError
+        If numbers cannot be held.
+    """
+    if bits is None:
+        return float_source(model, name), None
+    if rows is None:
+        raise ConfigError("--fixed-point needs rows to find the range of each column: name a file with --check DATA")
+    how = c_fixed.fixed_point(model, rows.features, bits)
+    return c_fixed.fixed_source(model, how, rows.features, name), how
 
 
 def compared(model: Portable, source: Source, rows: RowsAtHand, how: FixedPoint | None = None) -> Agreement:

@@ -17,7 +17,6 @@ from mpu_bench.models.export.c_text import (
     COEFFICIENTS,
     VECTORS,
     Constants,
-    Stored,
     comment,
     distinct,
     expansion,
@@ -298,11 +297,9 @@ def _kernel_values(model: Portable, constants: Constants) -> tuple[list[str], li
         constants.add("float", name, numbers)
     work = vectors.terms + m * kernel.multiply_adds + (d if needs_norm else 0)
     counts = {"multiply_adds": work, "exponentials": m * kernel.exponentials}
-    return before, [*value, *kernel.value], counts | _subtractions(model, vectors)
-
-
-def _subtractions(model: Portable, vectors: Stored) -> dict[str, int]:
-    return {"subtractions": vectors.terms} if model.kernel.shift_invariant and not vectors.is_sparse else {}
+    if model.kernel.shift_invariant and not vectors.is_sparse:
+        counts["subtractions"] = vectors.terms
+    return before, [*value, *kernel.value], counts
 
 
 def vote_code(model: Portable, constants: Constants, kind: str) -> str:

@@ -133,11 +133,11 @@ class Portable:
             return np.ascontiguousarray(dense, number)
         if not isinstance(self.saved.preprocessing, Table):
             return np.ascontiguousarray(raw.to_numpy(), number)
-        parts = [self._numbers_of(column, raw[column.name]) for column in self.columns]
+        parts = [
+            each.codes(raw[each.name]) if isinstance(each, CategoricalColumn) else numbers_of(raw[each.name], each.name)
+            for each in self.columns
+        ]
         return np.ascontiguousarray(np.column_stack(parts), number)
-
-    def _numbers_of(self, column: Column, texts: Any) -> NDArray[Any]:
-        return column.codes(texts) if isinstance(column, CategoricalColumn) else numbers_of(texts, column.name)
 
 
 def portable(saved: SavedModel) -> Portable:
@@ -155,7 +155,8 @@ def portable(saved: SavedModel) -> Portable:
     known = saved, _columns(saved), steps, saved.features, pairs
     if type(machines) in (LinearModel, FourierModel):  # a subclass scores otherwise
         frequencies = machines.frequencies if isinstance(machines, FourierModel) else None
-        return Portable(*known, machines.weights, frequencies, None, None, np.zeros(len(machines.weights)), Linear())
+        biases = np.full(len(machines.weights), float(machines.bias))
+        return Portable(*known, machines.weights, frequencies, None, None, biases, Linear())
     if type(machines) not in (KernelModel, SharedExpansions):
         raise DataError(f"a model of type {type(machines).__name__} cannot be exported; those of mpu_bench.core can")
     if not isinstance(machines.kernel, Kernel):

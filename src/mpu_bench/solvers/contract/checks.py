@@ -74,8 +74,8 @@ def demand_same(left: Mapping[str, NDArray[Any]], right: Mapping[str, NDArray[An
     demand(left.keys() == right.keys(), f"{message}: one state has arrays that the other has not")
     for name, array in left.items():
         other = right[name]
-        same = array.dtype == other.dtype and array.shape == other.shape
-        demand(same and np.array_equal(array, other, _has_nan(array)), f"{message}: they differ in the state's {name}")
+        same = array.dtype == other.dtype and np.array_equal(array, other, equal_nan=array.dtype.kind in "fc")
+        demand(same, f"{message}: they differ in the state's {name}")
 
 
 class _Reached(NamedTuple):
@@ -106,10 +106,6 @@ def _demand_same_results(left: _Reached, right: _Reached, message: str, advice: 
     demand(np.array_equal(left.counters, right.counters), f"{message}: they differ in the counters{advice}")
     same = np.array_equal(left.scores, right.scores, equal_nan=True)
     demand(same, f"{message}: their models give other scores{advice}")
-
-
-def _has_nan(array: NDArray[Any]) -> bool:
-    return bool(array.dtype.kind in "fc")
 
 
 # ------------------------------------------------------------------ what is refused

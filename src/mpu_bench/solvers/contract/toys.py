@@ -7,7 +7,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from inspect import isroutine
 from numbers import Number, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -88,7 +88,7 @@ def with_small_parameters(solver: type[Solver]) -> Solver:
     hints, bounds = get_type_hints(solver, include_extras=True), bounds_of(solver)
     required: dict[str, Any] = {}
     for field in fields(solver):
-        if _has_no_default(field):
+        if field.init and field.default is MISSING and field.default_factory is MISSING:
             inside = [
                 value for value in _small(hints[field.name], bounds[field.name]) if _within(value, bounds[field.name])
             ]
@@ -96,10 +96,6 @@ def with_small_parameters(solver: type[Solver]) -> Solver:
                 raise ConfigError(f"{solver.name}: give '{field.name}' a default so that it can be tested")
             required[field.name] = inside[0]
     return solver(**required)
-
-
-def _has_no_default(field: Field[Any]) -> bool:
-    return field.init and field.default is MISSING and field.default_factory is MISSING
 
 
 def _small(hint: Any, bounds: list[Any]) -> list[Any]:

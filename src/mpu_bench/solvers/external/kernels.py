@@ -103,7 +103,7 @@ class ExternalKernelSolver(Solver):
             estimator.fit(state.examples, state.signs)
         state.coefficients[:] = 0.0
         state.coefficients[estimator.support_] = (
-            estimator.dual_coef_.toarray()[0] if _sparse(estimator) else estimator.dual_coef_[0]
+            estimator.dual_coef_.toarray()[0] if hasattr(estimator.dual_coef_, "toarray") else estimator.dual_coef_[0]
         )
         state.bias = float(estimator.intercept_[0])
         iterations = int(np.sum(estimator.n_iter_))
@@ -126,7 +126,3 @@ class ExternalKernelSolver(Solver):
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003
         """Return that of the kernel SVM with a bias."""
         return "kernel-optimum", {"C": parameters["C"], "bias": True}
-
-
-def _sparse(estimator: Any) -> bool:
-    return hasattr(estimator.dual_coef_, "toarray")

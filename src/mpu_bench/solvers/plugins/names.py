@@ -14,7 +14,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*")
 _WORDS_OF_YAML = {"true", "false", "yes", "no", "on", "off", "null"}
 #: parameters that say how a solver meets a problem, and are not the solver's own
 OF_THE_PROBLEM = ("multiclass", "class_weight")
-_TAKEN = {"kernel", "tune", *OF_THE_PROBLEM}
+THRESHOLD = "score_threshold"  #: of two classes, above which its model predicts the positive one
+APART = (*OF_THE_PROBLEM, THRESHOLD)
+_TAKEN = {"kernel", "tune", *APART}
 
 
 def check(name: Any, where: str) -> None:

@@ -39,7 +39,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]
         )
         (run,) = plan.plan(read_config(path))
         task = Task("id", run, DataDirectory(tmp_path / "here", offline=True))
-        return Asked("topic", task, {PLUGIN: PLUGIN.read_bytes()}, **more)
+        return Asked("topic", task, PLUGIN.read_bytes(), **more)
 
     return made
 

@@ -320,9 +320,10 @@ class ClusterPool(Pool):
             return False
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
         dataset = replace(task.run.dataset, options=data.options)
-        plugins = {path: source.read(path).content for path in task.run.settings.plugins}
+        plugin = task.run.solver.plugin
         wanted = Asked(
-            self._topic, replace(task, run=replace(task.run, dataset=dataset)), plugins, self._threads,
+            self._topic, replace(task, run=replace(task.run, dataset=dataset)),
+            source.read(plugin.path).content if plugin else b"", self._threads,
             self._slots * len(workers), data.bytes,
         )  # fmt: skip
         with annotate(executor=RUNS):

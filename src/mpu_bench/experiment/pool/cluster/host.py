@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -60,8 +60,8 @@ class Asked:
     topic : str
         Of the events that tell how it goes.
     task : Task
-    plugins : mapping of Path to bytes
-        The user files, by the client's paths.
+    plugin : bytes
+        The user file that defines the solver, if one does.
     threads, sharers : int
         Of a run; how many runs share the machine's memory.
     data_bytes : int
@@ -70,7 +70,7 @@ class Asked:
 
     topic: str
     task: Task
-    plugins: Mapping[Path, bytes] = field(default_factory=dict)
+    plugin: bytes = b""
     threads: int = 1
     sharers: int = 1
     data_bytes: int = 0
@@ -230,10 +230,13 @@ def _made(
     is_wanted: Callable[[], bool],
 ) -> Made:
     settings, model_file = task.run.settings, folder / "model.mpu"
-    plugins = _plugins_here(asked, task.home.folder)
+    solver = task.run.solver
+    if there := solver.plugin:
+        here = there._replace(path=_plugin_here(asked, there.path.name, task.home.folder))
+        solver = replace(solver, plugin=here)
     task = replace(
         task,
-        run=replace(task.run, settings=replace(settings, plugins=tuple(plugins))),
+        run=replace(task.run, solver=solver),
         model_file=model_file if task.model_file is not None else None,
         matrices=None,  # whose folder is on another machine
         fastest_probe=_slot.fastest_probe,  # of this machine
@@ -241,9 +244,9 @@ def _made(
     outcome = _outcome(pool, task, tell, is_wanted)
     record = outcome.record
     _slot.fastest_probe = min(_slot.fastest_probe, record.probe_seconds or float("inf"))
-    for here, there in plugins.items():
-        traced = record.traceback and record.traceback.replace(str(here), str(there))
-        record = replace(record, reason=record.reason.replace(str(here), str(there)), traceback=traced)
+    if there:
+        traced = record.traceback and record.traceback.replace(str(here.path), str(there.path))
+        record = replace(record, reason=record.reason.replace(str(here.path), str(there.path)), traceback=traced)
     described = _environment(settings.threads, settings.kernel_memory)
     return Made(record, outcome.checkpoints, described, model_file.read_bytes() if model_file.exists() else b"")
 
@@ -309,17 +312,14 @@ def _lack_of_room(folder: Path, needed: int) -> str:
     return "" if needed <= free else f"{folder} has room for {decimal(free)}, and the data take {decimal(needed)}"
 
 
-def _plugins_here(asked: Asked, home: Path) -> dict[Path, Path]:
-    """Write the plugins of a run, by content; return which of the client's each is."""
-    written = {}
-    for path, content in asked.plugins.items():
-        here = home / "plugins" / hashlib.sha256(content).hexdigest()[:16] / path.name
-        if not here.exists():
-            here.parent.mkdir(parents=True, exist_ok=True)
-            with files.written_whole(here) as stream:
-                stream.write(content)
-        written[here] = path
-    return written
+def _plugin_here(asked: Asked, name: str, home: Path) -> Path:
+    """Write the plugin of a run, by content; return where it is."""
+    here = home / "plugins" / hashlib.sha256(asked.plugin).hexdigest()[:16] / name
+    if not here.exists():
+        here.parent.mkdir(parents=True, exist_ok=True)
+        with files.written_whole(here) as stream:
+            stream.write(asked.plugin)
+    return here
 
 
 # ------------------------------------------------------------------ data that the client sends

@@ -1,0 +1,257 @@
+"""What `mpu-bench try` chooses beside FLAML and LazyPredict, each with the same seconds: metric, bytes, seconds.
+
+    python scripts/bench/choice.py [--tables bank11,digits] [--seconds 60] [--keep FOLDER]
+
+Ten tables, of scikit-learn or generated, with 1% to 50% positives, words and missing numbers, 178 to 200,000 rows; a
+fifth of the rows tests. Where the classes are uneven AUC chooses, else accuracy. FLAML and LazyPredict are in the
+extra ``automl``; what is not installed is left out. LazyPredict has no limit of its own: its classifiers are trained
+one by one in its order while there are seconds, and the best on a fifth of the training rows is trained again on all.
+
+Bytes are those of numbers in single precision, and 8 for each split of a tree; of a model of another kind those of its
+pickle.
+"""
+
+# ruff: noqa: E402 - the number of threads is read when numpy and numba are imported
+
+from __future__ import annotations
+
+import timing
+
+timing.use_threads(2)
+
+import argparse
+import csv
+import json
+import math
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn import datasets
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+
+PEERS = {"FLAML": "flaml", "LazyPredict": "lazypredict"}
+SPLIT, LEAF = 8, 4  # bytes
+
+
+def bank(shift: float, n: int = 40_000) -> pd.DataFrame:
+    """Return a table as banks have it: words, far numbers, a number that is missing, and few that say yes."""
+    random = np.random.default_rng(7)
+    words = {
+        "job": (["admin.", "technician", "services", "retired", "student"], [0.4, 0.3, 0.2, 0.06, 0.04]),
+        "contact": (["cellular", "telephone"], [0.63, 0.37]),
+        "month": (["mar", "apr", "may", "jun", "jul", "aug", "sep", "oct"], [0.125] * 8),
+    }  # fmt: skip
+    table = pd.DataFrame({name: random.choice(each, n, p=shares) for name, (each, shares) in words.items()})
+    table["age"], table["campaign"] = random.integers(18, 92, n), random.geometric(0.4, n)
+    table["euribor"] = np.round(random.choice([1.3, 4.1, 4.9], n) + random.normal(0, 0.3, n), 3)
+    table["employed"] = np.round(5000 + table["euribor"] * 50 + random.normal(0, 20, n), 1)
+    table["balance"] = np.round(random.lognormal(7, 1, n), 2)
+    z = -2.9 - shift + 0.9 * (table["euribor"] < 2) + 0.8 * table["job"].isin(["student", "retired"])
+    z += 0.6 * (table["contact"] == "cellular") + 0.5 * table["month"].isin(["mar", "sep", "oct"])
+    z += 0.0009 * (table["age"] - 45) ** 2 - 0.1 * table["campaign"] + random.normal(0, 0.3, n)
+    table["label"] = np.where(random.random(n) < 1 / (1 + np.exp(-z)), "yes", "no")
+    table.loc[random.random(n) < 0.05, "balance"] = np.nan
+    return table
+
+
+def generated(rows: int, columns: int, positives: float, **how: Any) -> pd.DataFrame:
+    """Return a table of clusters of two classes."""
+    informative = {"n_informative": min(columns, 10), "n_clusters_per_class": 4, "flip_y": 0.02, "random_state": 0}
+    X, y = datasets.make_classification(rows, columns, weights=[1 - positives], **informative | how)
+    return pd.DataFrame(X.round(5), columns=[f"x{i}" for i in range(columns)]).assign(label=np.where(y, "yes", "no"))
+
+
+def of_sklearn(load: Callable[..., Any]) -> pd.DataFrame:
+    """Return a table that comes with scikit-learn."""
+    found = load(as_frame=True)
+    return found.data.assign(label=found.target.map(lambda label: f"class {label}"))
+
+
+#: name -> the table, and the metric that chooses
+TABLES: dict[str, tuple[Callable[[], pd.DataFrame], str]] = {
+    "wine": (lambda: of_sklearn(datasets.load_wine), "accuracy"),
+    "small": (lambda: generated(250, 10, 0.5), "accuracy"),
+    "breast-cancer": (lambda: of_sklearn(datasets.load_breast_cancer), "accuracy"),
+    "digits": (lambda: of_sklearn(datasets.load_digits), "accuracy"),
+    "wide": (lambda: generated(5000, 200, 0.3), "auc"),
+    "clusters": (lambda: generated(20_000, 20, 0.5), "accuracy"),
+    "bank15": (lambda: bank(0.0), "auc"),
+    "bank11": (lambda: bank(0.4), "auc"),
+    "rare": (lambda: generated(50_000, 20, 0.01, flip_y=0.002), "auc"),
+    "large": (lambda: generated(200_000, 20, 0.5), "accuracy"),
+}
+
+
+def of_try(folder: Path, metric: str, seconds: float) -> dict[str, Any]:
+    """Return what `mpu-bench try` chooses."""
+    command = [sys.executable, "-m", "mpu_bench", "try", "train.csv", "--test", "test.csv", "--metric", metric,
+               "--seconds", f"{seconds:g}", "--label", "label"]  # fmt: skip
+    subprocess.run(command, cwd=folder, check=False)
+    with (folder / "results" / "try-train" / "candidates.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    chosen = next((row for row in rows.values() if row["chosen"] == "True"), None)
+    constant = float(rows["constant"]["test"])
+    if chosen is None:
+        return {"name": "nothing", "metric": constant, "constant": constant, "error": math.nan}
+    return {
+        "name": chosen["name"],
+        "metric": float(chosen["test"]),
+        "error": float(chosen["test_standard_error"]),
+        "bytes": int(chosen["bytes"]),
+        "seconds": float(chosen["seconds_per_prediction"]),
+        "constant": constant,
+    }
+
+
+def of_flaml(X: Any, y: Any, metric: str, seconds: float) -> tuple[Any, str]:
+    """Return the model that FLAML chooses, and its name."""
+    from flaml import AutoML
+
+    chosen = AutoML()
+    named = {"auc": "roc_auc"}.get(metric, metric)
+    chosen.fit(X, y, task="classification", time_budget=seconds, metric=named, seed=0, verbose=0, n_jobs=2)
+    return chosen, chosen.best_estimator
+
+
+def of_lazypredict(X: Any, y: Any, metric: str, seconds: float) -> tuple[Any, str]:
+    """Return the best of LazyPredict's classifiers that are trained while there are seconds, and its name."""
+    from lazypredict.Supervised import CLASSIFIERS, LazyClassifier
+
+    began, best = time.monotonic(), (-math.inf, "", None)
+    fit_X, choosing_X, fit_y, choosing_y = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
+    for name, classifier in CLASSIFIERS:
+        if time.monotonic() - began > seconds:
+            break
+        lazy = LazyClassifier(verbose=0, ignore_warnings=True, classifiers=[classifier])
+        lazy.fit(fit_X, choosing_X, fit_y, choosing_y)
+        if name in lazy.models and (found := score_of(metric, lazy.models[name], choosing_X, choosing_y)) > best[0]:
+            best = found, name, classifier
+    lazy = LazyClassifier(verbose=0, ignore_warnings=True, classifiers=[best[2]])
+    lazy.fit(X, choosing_X, y, choosing_y)
+    return lazy.models[best[1]], best[1]
+
+
+def score_of(metric: str, model: Any, X: Any, y: Any) -> float:
+    """Return the metric of a model on some rows."""
+    if metric == "accuracy":
+        return float(accuracy_score(y, model.predict(X)))
+    if hasattr(model, "predict_proba"):
+        return float(roc_auc_score(y, model.predict_proba(X)[:, 1]))
+    if hasattr(model, "decision_function"):
+        return float(roc_auc_score(y, model.decision_function(X)))
+    return float(roc_auc_score(y, np.asarray(model.predict(X)) == np.unique(y)[1]))
+
+
+def bytes_of(model: Any) -> int:
+    """Return the bytes of a model, in the most compact form that is told of its kind."""
+    while True:  # down to what is in pipelines and wrappers
+        inner = (
+            model[-1] if hasattr(model, "steps") else getattr(model, "model", None) or getattr(model, "estimator", None)
+        )
+        if inner is None or inner is model or hasattr(model, "tree_"):
+            break
+        model = inner
+    if hasattr(model, "booster_"):
+        leaves = [tree["num_leaves"] for tree in model.booster_.dump_model()["tree_info"]]
+        return sum(SPLIT * (each - 1) + LEAF * each for each in leaves)
+    if hasattr(model, "get_booster"):
+        nodes = model.get_booster().trees_to_dataframe()["Feature"]
+        return int(np.where(nodes == "Leaf", LEAF, SPLIT).sum())
+    trees = [model] if hasattr(model, "tree_") else np.ravel(getattr(model, "estimators_", []))
+    if len(trees) and all(hasattr(each, "tree_") for each in trees):
+        values = trees[0].tree_.value.shape[2] - 1 or 1
+        return sum(SPLIT * (each.tree_.node_count - each.tree_.n_leaves) + LEAF * values * each.tree_.n_leaves
+                   for each in trees)  # fmt: skip
+    if hasattr(model, "coef_"):
+        return LEAF * (np.size(model.coef_) + np.size(model.intercept_))
+    return len(pickle.dumps(model))
+
+
+def measure_peer(name: str, folder: Path, metric: str, seconds: float) -> None:
+    """Print what a peer chooses, as JSON."""
+    warnings.simplefilter("ignore")
+    train, test = (pd.read_csv(folder / f"{part}.csv") for part in ("train", "test"))
+    choose = {"FLAML": of_flaml, "LazyPredict": of_lazypredict}[name]
+    columns = train.columns.drop("label")
+    model, kind = choose(train[columns], train["label"], metric, seconds)
+    model.predict(test[columns][:10])
+    began = time.perf_counter()
+    model.predict(test[columns])
+    took = (time.perf_counter() - began) / len(test)
+    found = {"name": kind, "metric": score_of(metric, model, test[columns], test["label"])}
+    print("\n" + json.dumps(found | {"bytes": int(bytes_of(model)), "seconds": took}))
+
+
+def note(
+    ratios: timing.Ratios, table: str, metric: str, ours: dict[str, Any], peer: str, theirs: dict[str, Any]
+) -> None:
+    """Note three ratios of a table."""
+    apart = (ours["metric"] - theirs["metric"]) / ours["error"] if ours["error"] else math.nan
+    said = f"{ours['metric']:.4f} and {theirs['metric']:.4f} ({apart:+.1f} SE), constant {ours['constant']:.4f}"
+    against = f"{peer} ({theirs['name']})"
+    loss = (1 - ours["metric"]) / max(1 - theirs["metric"], 1e-6)
+    ratios.add(f"{table}: 1 - {metric}", ours["name"], loss, against, bound_by=said)
+    for what in ("bytes", "seconds"):
+        if what in ours:
+            said = f"{ours[what]:.3g} and {theirs[what]:.3g}"
+            ratios.add(f"{table}: {what} of a {'model' if what == 'bytes' else 'prediction'}", ours["name"],
+                       ours[what] / theirs[what], against, bound_by=said)  # fmt: skip
+
+
+def main() -> None:
+    """Measure the tables, and write results/bench.csv."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--keep", type=Path, help="the folder that files are written to")
+    parser.add_argument("--peer", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.peer:
+        measure_peer(given.peer[0], Path(given.peer[1]), given.peer[2], given.seconds)
+        return
+    ratios = timing.Ratios()
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in given.tables.split(","):
+            make, metric = TABLES[name]
+            folder = (given.keep or Path(temporary)) / name
+            folder.mkdir(parents=True, exist_ok=True)
+            table = make()
+            parts = train_test_split(table, test_size=0.2, stratify=table["label"], random_state=0)
+            for part, rows in zip(("train", "test"), parts, strict=True):
+                rows.to_csv(folder / f"{part}.csv", index=False)
+            ours = of_try(folder, metric, given.seconds)
+            print(f"{name}: {metric}, try: {ours}")
+            for peer in [peer for peer, module in PEERS.items() if find_spec(module) is not None]:
+                command = [
+                    sys.executable,
+                    __file__,
+                    "--seconds",
+                    f"{given.seconds:g}",
+                    "--peer",
+                    peer,
+                    str(folder),
+                    metric,
+                ]
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+                if done.returncode:
+                    print(f"{name}: {peer} failed")
+                    continue
+                theirs = json.loads(done.stdout.strip().splitlines()[-1])
+                print(f"{name}: {metric}, {peer}: {theirs}", flush=True)
+                note(ratios, name, metric, ours, peer, theirs)
+    ratios.write()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What of a config is right by itself and not beside the rest of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from mpu_bench import solvers
+from mpu_bench.config.choices import DatasetChoice, SolverChoice
+from mpu_bench.config.drawings import check_drawings
+from mpu_bench.config.rules import check_judging
+from mpu_bench.config.schema import File
+from mpu_bench.document import Document, Node
+
+_SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
+
+
+def check_together(
+    content: File,
+    document: Document,
+    datasets: Sequence[DatasetChoice],
+    choices: Sequence[SolverChoice],
+    labels: Collection[str],
+) -> None:
+    """Refuse what does not go together.
+
+    Parameters
+    ----------
+    content : File
+    document : Document
+        Where it stands.
+    datasets : sequence of DatasetChoice
+    choices : sequence of SolverChoice
+        The solvers, each with one value for each parameter.
+    labels : collection of str
+        Those that the config and its profiles name.
+
+    Raises
+    ------
+    ConfigError
+    """
+    entries = document["solvers"]
+    _check_classes(datasets, choices, entries)
+    if content.stop.seconds_of is not None:
+        _check_seconds_of(content.stop.seconds_of.solver, datasets, choices, document["stop"]["seconds_of"])
+    if content.budget is not None and all(choice.vectors is None for choice in choices):
+        raise document["budget"].error("no solver of this config lives on a budget of vectors; remove the key")
+    if content.stop.suboptimality is not None:
+        _check_suboptimality(content, choices, document["stop"]["suboptimality"])
+    _check_ends(content, choices, entries)
+    check_judging(content, document.root, labels)
+    check_drawings(content.figures, document["figures"], labels)
+
+
+def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
+    """Refuse a stop at a suboptimality that cannot be known."""
+    if not content.optimum:
+        raise node.error("needs the optimum; set optimum: true")
+    if any(choice.tuning is not None for choice in choices):
+        raise node.error("the optimum of what is tuned is not known before; use stop.gap")
+
+
+def _check_seconds_of(
+    name: str, datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node
+) -> None:
+    """Refuse other than one run whose seconds are meant by ``stop: {seconds_of: {solver: name}}``."""
+    for label in dict.fromkeys(dataset.label for dataset in datasets):
+        there = [choice for choice in choices if choice.only_for in (None, label)]
+        meant = Counter(str(choice.kernel) for choice in there if choice.name == name)
+        for kernel in sorted({str(choice.kernel) for choice in there if choice.name != name}):
+            if meant[kernel] != 1:
+                raise node.error(
+                    f"solver '{name}' must stand in this config once, with one value for each parameter, for {label} "
+                    f"and the kernel {kernel}; there are {meant[kernel]}"
+                )
+
+
+def _check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
+    """Refuse runs that nothing ends for sure: neither a rule of the solver's own, nor one of the config, nor a limit.
+
+    Gaps, suboptimality and kernel evaluations are no such rules: a run need not come to them.
+    """
+    rules = {name: limit for name, limit in content.stop.model_dump().items() if limit is not None}
+    if content.limits.seconds is not None or rules.keys() & _SURE_ENDS:
+        return
+    named = content.stop.seconds_of and content.stop.seconds_of.solver
+    endless = [choice.name for choice in choices if named in (None, choice.name)]
+    endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
+    given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
+    why = f" for sure (it may never come to stop: {{{given}}})" if given else ""
+    for solver in map(solvers.load, endless):
+        if not solver.ends and solver.sliceable:
+            raise node.error(
+                f"nothing ends a run of solver '{solver.name}'{why}: say when, such as "
+                f"stop: {{{', '.join(filter(None, [given, 'passes: 10']))}}}; or, if it "
+                "returns Status.DONE whatever the data are, write ends = True into its class"
+            )
+
+
+def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
+    """Refuse solvers of two classes on datasets of more, and weights of classes that a dataset does not have."""
+    for dataset, choice in itertools.product(datasets, choices):
+        pairs = [(choice.name, choice.parameters)]
+        if choice.tuning is not None:
+            pairs.append((choice.tuning.solver, choice.tuning.candidates[0].tried))
+        if choice.only_for not in (None, dataset.label):
+            continue
+        for name, parameters in pairs:
+            weights = parameters.get("class_weight")
+            for label in weights if isinstance(weights, Mapping) else ():
+                if label not in dataset.classes:
+                    raise node.unknown(f"class of '{dataset.label}' (class_weight)", label, dataset.classes)
+            if len(dataset.classes) > 2 and "score_threshold" in parameters:
+                raise node.error(
+                    f"score_threshold: '{dataset.label}' has {len(dataset.classes)} classes; it is for two"
+                )
+            if len(dataset.classes) > 2 and solvers.load(name).classes == "two" and "multiclass" not in parameters:
+                raise node.error(
+                    f"solver '{name}' separates two classes and '{dataset.label}' has {len(dataset.classes)}; name the "
+                    f"positive ones: {dataset.name}: {{positive: [{dataset.classes[0]}]}}, or separate them two at a "
+                    f"time: {name}: {{multiclass: one-against-one}}"
+                )

@@ -1,0 +1,242 @@
+"""What a selection comes to, for people: one table, three sentences, and a page of its own with its picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+from rich.filesize import decimal
+
+from mpu_bench.models.evaluation import METRICS
+from mpu_bench.report.tables import Table
+from mpu_bench.selection.outcome import SIGNIFICANT, Outcome, Row
+
+if TYPE_CHECKING:
+    from mpu_bench.models.export.footprint import Footprint
+    from mpu_bench.selection.target import Target
+
+_LONGEST_REASON = 60
+
+
+def table(outcome: Outcome) -> Table:
+    """Return the candidates, the best on the test set first; while that is not known, on the validation set."""
+    words = METRICS[outcome.metric]
+    headings = ["classifier", *_measured(outcome, f"{words}, %", "error, %"), f"validation {words}, %", "rows",
+                "training s", "prediction", "support vectors", "bytes", *_on_device(outcome), "settings",
+                ""]  # fmt: skip
+    rows = [_cells(outcome, row) for row in best_first(outcome)]
+    sides = "".join("l" if heading in ("classifier", "settings", "") else "r" for heading in headings)
+    return Table(headings, rows, sides)
+
+
+def best_first(outcome: Outcome) -> list[Row]:
+    """Return the candidates in the order of the table."""
+    return sorted(outcome.rows, key=lambda each: (-outcome.score(each), _or_infinite(each.choosing_error)))
+
+
+def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
+    """Return both, or the error alone where accuracy chooses."""
+    return [error] if outcome.metric == "accuracy" else [score, error]
+
+
+def _on_device(outcome: Outcome) -> list[str]:
+    return [] if outcome.target is None else ["flash", "RAM", "instructions", "form"]
+
+
+def _or_infinite(number: float | None) -> float:
+    return math.inf if number is None else number
+
+
+def _cells(outcome: Outcome, row: Row) -> list[str]:
+    reason = row.reason if row.is_own else "; ".join(filter(None, ["reference", row.reason]))
+    reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}..."
+    taken = row.footprint
+    on_device = ["", "", "", ""] if taken is None else [
+        *(f"{each:,}" for each in (taken.flash, taken.ram, taken.instructions)), row.form
+    ]  # fmt: skip
+    return [
+        row.name,
+        *_measured(outcome, _score(outcome, row), _error(row)),
+        "" if row.choosing_error is None else f"{100 * (1 - row.choosing_error):.2f}",
+        f"{row.rows:,}" if row.rows else "",
+        "" if row.seconds is None else f"{row.seconds:.3g}",
+        "" if row.seconds_per_prediction is None else f"{1e6 * row.seconds_per_prediction:.3g} µs",
+        f"{row.vectors:,}" if row.vectors else "",
+        "" if row.size is None else decimal(row.size),
+        *(on_device if outcome.target is not None else []),
+        row.settings,
+        reason,
+    ]
+
+
+def _score(outcome: Outcome, row: Row) -> str:
+    score = outcome.score(row)
+    return "" if math.isinf(score) else f"{100 * score:.2f} ± {100 * row.spread:.2f}"
+
+
+def _error(row: Row) -> str:
+    return "" if row.error is None else f"{100 * row.error:.2f} ± {100 * (row.standard_error or 0.0):.2f}"
+
+
+def scored(outcome: Outcome, row: Row) -> str:
+    """Return what a candidate comes to on the test set, in words."""
+    other = "" if outcome.metric == "accuracy" else f"{METRICS[outcome.metric]} {_score(outcome, row)} %, "
+    return f"{other}error {_error(row)} %"
+
+
+def sentences(outcome: Outcome, name: str) -> list[str]:
+    """Return what is chosen, how sure that is and what it costs; then what else its reader must know."""
+    chosen = outcome.chosen
+    if chosen is None or chosen.size is None:
+        return _nothing_chosen(outcome, name)
+    told = [_what(outcome, chosen, name), _how_sure(outcome, chosen), _cost(outcome, chosen)]
+    if chosen.rows != outcome.all_rows:
+        told.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
+    if not chosen.is_own:
+        told.append(f"{chosen.name} is scikit-learn's: train it there with these values; no model is saved here")
+    return told + [
+        f"{each.name} is better on the test set, beyond chance ({difference.test}, {_p(difference.p)})"
+        for each, difference in outcome.significantly_better()
+    ]
+
+
+def _what(outcome: Outcome, chosen: Row, name: str) -> str:
+    words, best = METRICS[outcome.metric], outcome.best_validated
+    is_whole = chosen.rows == outcome.all_rows
+    rows = f"all {chosen.rows:,} rows" if is_whole else f"{chosen.rows:,} of {outcome.all_rows:,} rows"
+    why = f"it has the best validation {words}"
+    if best is not None and best is not chosen:
+        why = (
+            f"it is the smallest within one standard error of the best validation {words} "
+            f"({best.name}, {100 * (1 - _or_infinite(best.choosing_error)):.2f} %)"
+        )
+    return (
+        f"{name}: take {chosen.name} ({chosen.settings}): {scored(outcome, chosen)} on {chosen.tested:,} test rows, "
+        f"trained on {rows} in {chosen.seconds:.3g} s; {why}"
+    )
+
+
+def _how_sure(outcome: Outcome, chosen: Row) -> str:
+    compared = [_compared(outcome, chosen, outcome.constant, "a constant")]
+    if (reference := outcome.reference) is not None and reference is not chosen:
+        compared.append(_compared(outcome, chosen, reference, f"{reference.name}, the best reference"))
+    return f"How sure: on the test rows it is {', and '.join(filter(None, compared))}"
+
+
+def _compared(outcome: Outcome, chosen: Row, other: Row | None, named: str) -> str:
+    """Return in words by how much the choice is better than another on the test set, and how sure that is."""
+    if other is None:
+        constant = f"where always the same answer has {100 * chosen.constant:.2f} %"
+        return f"{METRICS[outcome.metric]} {_score(outcome, chosen)} %, {constant}"
+    found = outcome.difference(chosen, other)
+    words = f"{abs(100 * found.by):.2f} points {'better' if found.by >= 0 else 'worse'} than {named}"
+    if math.isnan(found.p):
+        return f"{words} (too few test rows of a class to know whether by chance)"
+    chance = "" if found.p < SIGNIFICANT else ", which may be chance"
+    return f"{words} (95% from {100 * found.low:.2f} to {100 * found.high:.2f}, {found.test}, {_p(found.p)}{chance})"
+
+
+def _p(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+
+
+def _cost(outcome: Outcome, chosen: Row) -> str:
+    assert chosen.size is not None
+    told = f"What it costs: {decimal(chosen.size)}"
+    if chosen.seconds_per_prediction is not None:
+        told += f" and {1e6 * chosen.seconds_per_prediction:.3g} µs a prediction on this computer"
+    reference = outcome.reference
+    if reference is not None and reference is not chosen and reference.size is not None:
+        told += f", where {reference.name} takes {decimal(reference.size)}"
+    if outcome.target is not None and chosen.footprint is not None:
+        told += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
+    own = outcome.front_of([each for each in outcome.models if each.is_own])
+    smaller = [each for each in own if each.size and 2 * each.size < chosen.size]
+    for each in {smaller[-1].name: smaller[-1], smaller[0].name: smaller[0]}.values() if smaller else ():
+        told += (
+            f"; {each.name} is {chosen.size / (each.size or 1):,.0f} times smaller ({decimal(each.size or 0)}) with "
+            f"{scored(outcome, each)}"
+        )
+    return told
+
+
+def _on_target(found: Footprint, chosen: Row, target: Target) -> str:
+    """Return what the choice takes of its device, and how that is known."""
+    known = (
+        f"all of this is an estimate from a table of measured models ({found.estimated})"
+        if found.estimated
+        else f"compiled, and run in qemu: {found.rows - found.differ} of {found.rows} labels agree"
+    )
+    return (
+        f"it fits {target.words}: {found.flash:,} and {found.ram:,} bytes, {found.instructions:,} instructions a "
+        f"prediction in {chosen.form}, {found.duration(target.device)}; {known}"
+    )
+
+
+def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
+    told = f"{name}: nothing was chosen, and no model is saved:"
+    known = [each for each in outcome.rows if each.choosing_error is not None and each.is_own]
+    if (refused := outcome.refused) is not None:
+        words = METRICS[outcome.metric]
+        others = ", ".join(f"--metric {each}" for each in METRICS if each != outcome.metric)
+        best = (
+            f"{told} the best, {refused.name}, is not better than a constant beyond chance: {words} "
+            f"{_score(outcome, refused)} % on {refused.tested:,} test rows, where always the same answer has "
+            f"{100 * refused.constant:.2f} %"
+        )
+        advice = (
+            "the columns may not tell the classes apart: give more rows or other columns, check which column is the "
+            f"label (--label), give more --seconds, or choose by another metric ({others})"
+        )
+        return [best, advice]
+    if not known:
+        return [f"{told} there was no time to train; give it more --seconds"]
+    if any(each.is_own for each in outcome.known):
+        return [f"{told} no model of this project is so small; give a larger --memory" if outcome.target is None
+                else _too_large(outcome, outcome.target, told)]  # fmt: skip
+    ahead = min(known, key=lambda each: _or_infinite(each.choosing_error))
+    score = f"{METRICS[outcome.metric]} {100 * (1 - _or_infinite(ahead.choosing_error)):.2f} %"
+    return [f"{told} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
+
+
+def _too_large(outcome: Outcome, target: Target, told: str) -> str:
+    told = f"{told} none fits {target.words}"
+    known = [(each.footprint.flash, each.footprint.ram, each.name) for each in outcome.rows if each.footprint]
+    if known:
+        flash, ram, name = min(known)
+        told += f": the smallest, {name}, takes {flash:,} bytes of flash and {ram:,} of RAM"
+    return f"{told}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
+
+
+def page(outcome: Outcome, name: str, told: Sequence[str], picture: bytes, files: Sequence[str]) -> str:
+    """Return a page that needs no other file: the sentences, the picture and the table.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    name : str
+        Of the dataset.
+    told : sequence of str
+        What `sentences` returns.
+    picture : bytes
+        As SVG; empty where there is none.
+    files : sequence of str
+        What else is in the folder, with a word on each.
+    """
+    from mpu_bench import __version__
+    from mpu_bench.report.page import TEMPLATES, environment
+
+    svg = picture.decode()
+    shown = {
+        "name": name,
+        "told": told,
+        "picture": Markup(svg[svg.find("<svg") :] if svg else ""),
+        "table": table(outcome),
+        "chosen": [row is outcome.chosen for row in best_first(outcome)],
+        "files": files,
+        "css": Markup((TEMPLATES / "page.css").read_text("utf-8")),
+        "version": __version__,
+    }
+    return environment().get_template("choice.html").render(shown)
