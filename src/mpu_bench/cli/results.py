@@ -93,7 +93,7 @@ def export(
         bool, typer.Option("--bold-best", help="Set the best of each dataset in bold: md, tex, html.")
     ] = False,
 ) -> None:
-    """Export the results table: CSV, Markdown, LaTeX, HTML or Parquet."""
+    """Export the results table as CSV, Markdown, LaTeX and others."""
     from mpu_bench.report.export import Shape
     from mpu_bench.report.export import export as exported
 
