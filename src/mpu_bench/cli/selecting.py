@@ -121,7 +121,7 @@ def try_(
     ] = None,
     ram: Annotated[str | None, typer.Option(metavar="SIZE", help="The RAM of the device, such as 8KiB.")] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Try these classifiers only, such as smo,bpegasos-100.")
+        str | None, typer.Option(metavar="NAME,NAME", help="Try only these classifiers, such as smo,bpegasos-100.")
     ] = None,
     jobs: Annotated[
         int | None,
@@ -150,12 +150,14 @@ def try_(
     mirror: Mirror = None,
     offline: Offline = False,
 ) -> None:
-    """Find the small, fast classifier that suits your data: tune, compare and time them all in about a minute.
+    """Find the small, fast classifier that suits your data.
 
-    A validation set (cross-validation below 2,000 training rows) chooses; errors are those of a separate test set. A
-    constant, a logistic regression and boosted trees show what the size costs. The answer, the chosen model, in C and
-    ONNX too, and the config that trains it again are written to RESULTS/try-NAME. Exit code 1: nothing was chosen,
-    because nothing is better than a constant.
+    Takes about a minute. A validation set chooses the classifier and its settings (below 2,000 training rows:
+    cross-validation). The reported errors are those on a separate test set. A constant, a logistic regression and
+    boosted trees show what the size costs. RESULTS/try-NAME then holds the answer, the chosen model, also in C and
+    ONNX, and the config that trains the model again.
+
+    Exit code 1: nothing was chosen, because nothing is better than a constant.
     """
     from mpu_bench.selection.rows import Source
 
