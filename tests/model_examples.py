@@ -12,6 +12,7 @@ from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.core.voting import REST, MulticlassModel, combined
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.models.classes import Classes
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, OmittedColumn, Table, Vectors
 
@@ -76,6 +77,11 @@ MODELS: dict[str, tuple[Any, int]] = {
 def saved(name: str, **more: Any) -> SavedModel:
     model, classes = MODELS[name]
     return SavedModel(model, Classes.of(np.array(["a", "b", "c"])[:classes]), FEATURES, **more)
+
+
+def with_sigmoids(name: str) -> SavedModel:
+    scores = 1 if MODELS[name][1] == 2 else 3
+    return saved(name, sigmoids=Sigmoids((1.5, 0.7, -2.0)[:scores], (-0.5, 0.1, 0.3)[:scores]))
 
 
 def raw_rows(n: int = 50, seed: int = 9) -> np.ndarray:

@@ -3,18 +3,33 @@ from __future__ import annotations
 import gc
 import pickle
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("river")
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what river's own imports warn of
-    from river import checks
-    from river.datasets import Phishing
+    from river import (
+        active,
+        bandit,
+        checks,
+        drift,
+        ensemble,
+        evaluate,
+        imblearn,
+        linear_model,
+        metrics,
+        model_selection,
+        multiclass,
+        multioutput,
+        preprocessing,
+    )
+    from river.datasets import ImageSegments, Phishing
 
 from classifiers import ONLINE, blobs
 from mpu_bench import river
@@ -57,6 +72,123 @@ def test_it_learns_as_partial_fit_does(kind: Any, classes: int) -> None:
     model = one_by_one._solver.model(one_by_one._learner._state)
     np.testing.assert_array_equal(model.scores(Dense(X)), at_once.model_.scores(Dense(X)))
     np.testing.assert_array_equal([one_by_one.predict_one(as_mapping(row)) for row in X], at_once.predict(X))
+
+
+EVEN = {False: 0.5, True: 0.5}
+#: what river puts around a classifier
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "drift detected": lambda model: drift.DriftRetrainingClassifier(model, drift.binary.DDM()),
+    "bagging": lambda model: ensemble.BaggingClassifier(model, n_models=2, seed=1),
+    "bagging, ADWIN": lambda model: ensemble.ADWINBaggingClassifier(model, n_models=2, seed=1),
+    "bagging, leveraging": lambda model: ensemble.LeveragingBaggingClassifier(model, n_models=2, seed=1),
+    "boosting": lambda model: ensemble.AdaBoostClassifier(model, n_models=2, seed=1),
+    "boosting, ADWIN": lambda model: ensemble.ADWINBoostingClassifier(model, n_models=2, seed=1),
+    "boosting, BOLE": lambda model: ensemble.BOLEClassifier(model, n_models=2, seed=1),
+    "random patches": lambda model: ensemble.SRPClassifier(model, n_models=2, seed=1),
+    "stacking": lambda model: ensemble.StackingClassifier(
+        [model, linear_model.LogisticRegression()], linear_model.LogisticRegression()
+    ),
+    "stacking, last": lambda model: ensemble.StackingClassifier(
+        [linear_model.LogisticRegression(), linear_model.PAClassifier()], model
+    ),
+    "voting": lambda model: ensemble.VotingClassifier(
+        [model, linear_model.LogisticRegression()], use_probabilities=True
+    ),
+    "one against the rest": multiclass.OneVsRestClassifier,
+    "one against one": multiclass.OneVsOneClassifier,
+    "output codes": lambda model: multiclass.OutputCodeClassifier(model, code_size=4, seed=1),
+    "undersampling": lambda model: imblearn.RandomUnderSampler(model, EVEN, seed=1),
+    "oversampling": lambda model: imblearn.RandomOverSampler(model, EVEN, seed=1),
+    "hard sampling": lambda model: imblearn.HardSamplingClassifier(model, size=30, p=0.1, seed=1),
+    "halving": lambda model: model_selection.SuccessiveHalvingClassifier(
+        [model, model.clone()], metrics.Accuracy(), budget=100, seed=1
+    ),
+    "bandit": lambda model: model_selection.BanditClassifier(
+        [model, model.clone()], metrics.LogLoss(), bandit.EpsilonGreedy(0.1, seed=1)
+    ),
+    "active learning": lambda model: active.EntropySampler(model, seed=1),
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPERS.values(), ids=WRAPPERS)
+def test_it_works_in_what_river_puts_around_it(kind: Any, wrapped: Callable[[Any], Any]) -> None:
+    model = wrapped(preprocessing.StandardScaler() | kind(seed=1))
+    result = evaluate.progressive_val_score(Phishing().take(150), model, metrics.Accuracy())
+    assert result.get() > 0.6
+
+
+@pytest.mark.parametrize("wrap", [multioutput.ClassifierChain, multioutput.ProbabilisticClassifierChain])
+def test_it_works_in_chains(kind: Any, wrap: Any) -> None:
+    model, right = wrap(kind(seed=1)), 0
+    for x, y in Phishing().take(150):
+        labels = {"phishing": y, "popular": x["is_popular"] > 0.5}
+        right += model.predict_one(x).get("popular") == labels["popular"]
+        model.learn_one(x, labels)
+    assert right > 90
+
+
+def test_a_pipeline_explains_what_it_predicts(kind: Any) -> None:
+    model = preprocessing.StandardScaler() | kind(seed=1)
+    for x, y in Phishing().take(20):
+        model.learn_one(x, y)
+    assert "True" in model.debug_one(x)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_are_those_of_partial_fit(kind: Any, classes: int) -> None:
+    X, y = blobs(classes, n=80)
+    model = kind(classes=range(classes), n_features=X.shape[1], seed=5)
+    assert model.predict_proba_one(as_mapping(X[0])) == pytest.approx(dict.fromkeys(range(classes), 1 / classes))
+    for row, label in zip(X, y, strict=True):
+        model.learn_one(as_mapping(row), label)
+    other = kind.learner(gamma=0.1, random_state=5, probability=True)
+    other.partial_fit(X[:30], y[:30], classes=range(classes)).partial_fit(X[30:], y[30:])
+    found = [[*model.predict_proba_one(as_mapping(row)).values()] for row in X]
+    np.testing.assert_allclose(found, other.predict_proba(X), rtol=1e-9)
+
+
+def test_probabilities_are_calibrated(kind: Any) -> None:
+    """On two normal distributions that overlap, whose probabilities are known, with and without a change of labels."""
+    random, model, expected, found = np.random.default_rng(0), kind(n_features=2, gamma=0.5, seed=1), [], []
+    for i in range(3000):
+        y, flipped = bool(random.integers(2)), i >= 1500
+        x = {"a": random.normal() + 0.9 * (1 if y else -1), "b": random.normal()}
+        if i % 1500 >= 700:
+            expected.append(y ^ flipped)
+            found.append(model.predict_proba_one(x)[True])
+        model.learn_one(x, y ^ flipped)
+    in_bin = np.minimum((np.array(found) * 5).astype(int), 4)
+    for index in np.unique(in_bin):
+        chosen = in_bin == index
+        if chosen.sum() >= 50:
+            assert np.mean(np.array(expected)[chosen]) == pytest.approx(np.mean(np.array(found)[chosen]), abs=0.15)
+    assert np.mean((np.array(found) - expected) ** 2) < 0.26  # that of 0.5 for all is 0.25
+
+
+def test_many_are_learned_and_predicted_as_one_by_one(kind: Any) -> None:
+    data = [(x | {"kind": "abc"[i % 3]}, y) for i, (x, y) in enumerate(Phishing().take(60))]
+    X, y = pd.DataFrame([x for x, _ in data], index=range(5, 65)), pd.Series([y for _, y in data], range(5, 65))
+    one_by_one, many = kind(seed=1), kind(seed=1)
+    assert many.predict_many(X).tolist() == [None] * 60
+    for x, label in data:
+        one_by_one.learn_one(x, label)
+    many.learn_many(X.iloc[:40], y.iloc[:40])
+    many.learn_many(X.iloc[40:], y.iloc[40:])
+    labels, probabilities = many.predict_many(X), many.predict_proba_many(X)
+    assert labels.index.equals(X.index)
+    assert labels.tolist() == [one_by_one.predict_one(x) for x, _ in data]
+    assert [*map(dict, probabilities.to_dict("records"))] == [
+        pytest.approx(one_by_one.predict_proba_one(x)) for x, _ in data
+    ]
+    assert many.predict_many(X.iloc[:0]).empty
+    assert many.predict_proba_many(X.iloc[:0]).empty
+
+
+def test_several_classes_have_probabilities(kind: Any) -> None:
+    labels = sorted({y for _, y in ImageSegments().take(300)})
+    model = preprocessing.StandardScaler() | kind(classes=labels, seed=1)
+    loss = evaluate.progressive_val_score(ImageSegments().take(400), model, metrics.CrossEntropy())
+    assert loss.get() < 0.8 * np.log(len(labels))
 
 
 def test_memory_does_not_grow_with_the_stream() -> None:

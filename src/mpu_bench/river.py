@@ -5,6 +5,9 @@ the first, as long as there is room for ``n_features`` of them (later ones are i
 that come together are sorted; or, with ``hashing``, the one that its hash names. A number is the value of its column; a
 word makes a feature of its own, ``name=word``, which is 1.
 
+Probabilities are Platt's sigmoids of the scores, fitted to those of the last 500 examples as they were before each was
+learned: they follow a drift, and are rough at first. `predict_one` goes by the scores.
+
 Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not grow with the number of examples, but for
 `Perceptron` and for `BudgetedPegasos` without a budget, which keep what they err on.
 """
@@ -20,6 +23,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mpu_bench import estimators
@@ -37,7 +41,7 @@ except ImportError:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OnlineClassifier(KnowsOldNames, base.Classifier):
+class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
     """What the classifiers below have in common.
 
     Parameters
@@ -119,6 +123,34 @@ class OnlineClassifier(KnowsOldNames, base.Classifier):
             return None
         return self.classes[int(self._present_model().labels(Dense(self._row(x, new_names=False)))[0])]
 
+    def predict_proba_one(self, x: Mapping[Any, Any], **_: Any) -> dict[Any, float]:
+        """Return the probability of every label for one example; all alike before anything is learned."""
+        return dict(zip(self.classes, self._probabilities(self._row(x, new_names=False))[0].tolist(), strict=True))
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any]) -> None:
+        """Learn from one example after the other, as `learn_one` does; of a missing cell raise ValueError."""
+        for x, label in zip(X.to_dict("records"), y, strict=True):
+            self.learn_one(x, label)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """Return the label of every example; None before anything is learned."""
+        if self._learner is None:
+            return pd.Series([None] * len(X), X.index, object)
+        labels = self._present_model().labels(Dense(self._rows(X)))
+        return pd.Series([self.classes[index] for index in labels], X.index)
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return the probability of every label, a column each, for every example."""
+        return pd.DataFrame(self._probabilities(self._rows(X)), X.index, pd.Index(list(self.classes)))
+
+    def _probabilities(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._learner is None:
+            return np.full((len(rows), len(self.classes)), 1 / len(self.classes))
+        return self._learner._recent.sigmoids.probabilities(self._present_model().scores(Dense(rows)))
+
+    def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        return np.concatenate([np.zeros((0, self.n_features)), *(self._row(x, False) for x in X.to_dict("records"))])
+
     def _present_model(self) -> Model:
         """Return the model, made anew only where it has changed by more than its scale."""
         assert self._learner is not None
@@ -131,7 +163,7 @@ class OnlineClassifier(KnowsOldNames, base.Classifier):
     def _begin(self, row: NDArray[np.float64]) -> None:
         own = {"classes", "n_features", "hashing", "seed"}
         parameters = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
-        learner = self.learner(**parameters, random_state=self.seed)
+        learner = self.learner(**parameters, random_state=self.seed, probability=True)
         check_types(learner)
         learner.classes_, learner.n_features_in_ = np.arange(len(self.classes)), self.n_features
         with as_value_error():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mpu_bench import load
 from mpu_bench.core.models import LinearModel
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
 
 HEADING = 'age,"sort of */ ""work""",label,hours\n'
@@ -42,6 +44,26 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert "found.csv: already exists; overwrite it with --force" in said
     assert called("predict", model, "rows.csv", "--out", "found.csv", "--force")[0] == 0
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
+
+
+def test_probabilities_are_predicted_and_evaluated(called, place: Path, model: str) -> None:
+    code, said = called("predict", model, "rows.csv", "--probabilities")
+    assert (code, "the model has no probabilities" in said) == (2, True)
+    assert "Brier" not in called("evaluate", model, "rows.csv")[1]
+    known = SavedModel(
+        linear(), Classes.of(["<=50K", ">50K"]), 5, TABLE, sigmoids=Sigmoids((1.0,), (0.5,))
+    )  # fmt: skip
+    known.save(place / "p.mpu")
+    code, said = called("predict", "p.mpu", "rows.csv", "--scores", "--probabilities")
+    assert code == 0
+    table = pd.read_csv(io.StringIO(said))
+    assert list(table.columns[2:]) == ["score of >50K", "probability of <=50K", "probability of >50K"]
+    frame = pd.read_csv(place / "rows.csv", dtype=str, keep_default_na=False)
+    np.testing.assert_allclose(table.iloc[:, 3:], known.predict_proba(frame), rtol=1e-8)
+    brier = np.mean((known.predict_proba(frame)[:, 1] - [0, 1, 1]) ** 2)
+    said = called("evaluate", "p.mpu", "rows.csv")[1]
+    assert f"Brier score: {brier:.4f}" in said
+    assert "calibration error, %" in said
 
 
 def test_a_predicted_label_is_the_label(called, place: Path) -> None:

@@ -233,3 +233,32 @@ def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Cal
     done = mpu_bench_command("try", "mine.svm", "--only", "dcd", "--jobs", "1", "--seconds", "20")
     assert done.returncode == 0, done.stderr
     assert "missing" not in (place / "results" / "try-mine" / "repeat.yaml").read_text(encoding="utf-8")
+
+
+def test_a_stream_becomes_a_curve_and_a_model(place: Path, mpu_bench_command: Called) -> None:
+    random = np.random.default_rng(0)
+    level, color = random.normal(size=600), random.choice(["red", "green"], 600)
+    answer = np.where((level + (color == "red") > 0.5) ^ (np.arange(600) >= 400), "yes", "no")  # changes at row 400
+    frame = pd.DataFrame({"level": level, "color": color, "answer": answer})
+    frame.to_csv(place / "mine.csv", index=False)
+    only = "forgetron-50,perceptron-50"
+    done = mpu_bench_command("try", "mine.csv", "--online", "--only", only, "--budget", "50")
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout
+    assert "on 600 rows, each predicted before it was learned; majority so far: " in done.stdout + done.stderr
+    assert "% up to row " in done.stdout + done.stderr
+    folder = place / "results" / "try-mine-online"
+    curve = pd.read_csv(folder / "stream.csv").set_index("row")
+    assert [*curve.columns] == [*only.split(","), "majority so far", "no change"]
+    best = curve[only.split(",")].max(axis=1)
+    assert best[400] > 0.75
+    assert best.loc[420:560].min() < best[400] - 0.03
+    assert (folder / "stream.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / "stream.svg").read_bytes()
+    model = mpu_bench.load(folder / "model.mpu")
+    found = model.predict(frame.iloc[500:].drop(columns="answer"))
+    assert np.mean(found == answer[500:]) > 0.75
+    assert model.predict_proba(frame).shape == (600, 2)
+    for wrong in (("--device", "cortex-m0"), ("--split", "0.5"), ("--metric", "auc")):
+        done = mpu_bench_command("try", "mine.csv", "--online", *wrong)
+        assert (done.returncode, "--online" in done.stderr) == (2, True)

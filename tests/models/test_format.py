@@ -69,7 +69,7 @@ def changed_json(whole: bytes, change: dict[str, object], **entries: bytes) -> b
 
 
 def test_a_later_version_says_what_to_do(whole: bytes, tmp_path: Path) -> None:
-    (tmp_path / "m.mpu").write_bytes(changed_json(whole, {"version": 2}))
+    (tmp_path / "m.mpu").write_bytes(changed_json(whole, {"version": 3}))
     with pytest.raises(DataError, match=r"m\.mpu: was written by a later version .* upgrade mpu-bench"):
         load(tmp_path / "m.mpu")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
+from model_examples import FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved, with_sigmoids
 from mpu_bench import load
 from mpu_bench.core.models import LinearModel
 from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import Origin, SavedModel
 
 V1 = Path(__file__).parent / "v1"
@@ -30,6 +32,26 @@ def test_scores_are_the_same_bit_for_bit(name: str, tmp_path: Path) -> None:
     assert np.array_equal(found.scores(raw_rows()), model.scores(raw_rows()))
     assert found.columns == tuple("vwxyz")
     assert found.feature_names == tuple("vwxyz")
+
+
+@pytest.mark.parametrize("name", ["linear", "dense gaussian ovr"])
+def test_probabilities_are_saved(name: str, tmp_path: Path) -> None:
+    model, path = with_sigmoids(name), tmp_path / "m.mpu"
+    model.save(path)
+    assert np.array_equal(load(path).predict_proba(raw_rows()), model.predict_proba(raw_rows()))
+    with pytest.raises(DataError, match="the model has no probabilities"):
+        saved(name).predict_proba(raw_rows())
+    saved(name, sigmoids=Sigmoids((1.0, 1.0), (0.0, 0.0))).save(path)
+    with pytest.raises(DataError, match="the sigmoids are not as many as the scores"):
+        load(path)
+
+
+def test_without_probabilities_a_file_is_one_that_earlier_versions_read(tmp_path: Path) -> None:
+    for model, version in ((saved("linear"), 1), (with_sigmoids("linear"), 2)):
+        model.save(tmp_path / "m.mpu")
+        with zipfile.ZipFile(tmp_path / "m.mpu") as archive:
+            description = json.loads(archive.read("model.json"))
+        assert (description["version"], "sigmoids" in description) == (version, version == 2)
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,8 @@ def export_onnx(
     rows = None if check is None else _rows_at_hand(saved, portable_model, check)
     _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
     onnx_graph.write_onnx(out, content)
-    say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, label and scores out")
+    answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
+    say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, {answers} out")
 
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:

@@ -38,7 +38,10 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The CSV file to write. By default standard output.")
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Add the score of every class.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Add the scores of every class.")] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add the probabilities of a model trained with probability=True.")
+    ] = False,
     label: LabelColumn = None,
     header: Header = None,
     separator: Separator = None,
@@ -54,14 +57,15 @@ def predict(
 
     saved = load(model)
     read = {"data_folder": data_folder, "header": header, "separator": separator}
+    added = {"scores": scores, "probabilities": probabilities}
     if out is None:
-        for text in _predictions(saved, data, label=label, scores=scores, read=read):
+        for text in _predictions(saved, data, label, read, **added):
             write(text)
         return
     check_free(out, force)
     rows = -1
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in _predictions(saved, data, label=label, scores=scores, read=read):
+        for text in _predictions(saved, data, label, read, **added):
             stream.write(text.encode(errors="backslashreplace"))
             rows += text.count("\n")
     say(f"written: {out}, {rows:,} rows")
@@ -81,26 +85,32 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
 
 
-def _predictions(saved: SavedModel, data: str, label: str | None, scores: bool, read: dict[str, Any]) -> Iterator[str]:
+def _predictions(
+    saved: SavedModel, data: str, label: str | None, read: dict[str, Any], *, scores: bool, probabilities: bool
+) -> Iterator[str]:
     """Yield CSV: the heading, then the rows piece by piece."""
+    import numpy as np
+
     from mpu_bench.cli.model_rows import pieces_of
     from mpu_bench.core.models import labels_of
 
     begun = False
     for piece in pieces_of(saved, data, label, labelled=False, **read):
         values = saved.scores_of(piece.rows, piece.first_row)
+        labels, names = saved.classes.labels[labels_of(values)].tolist(), saved.classes.names
+        columns: list[str] = []
+        numbers = np.zeros((len(labels), 0))
+        if scores:
+            columns += [f"score of {name}" for name in (names[1:] if values.shape[1] == 1 else names)]
+            numbers = np.hstack([numbers, values])
+        if probabilities:
+            columns += [f"probability of {name}" for name in names]
+            numbers = np.hstack([numbers, saved.probabilities_of(values)])
         if not begun:
-            yield _csv([["row", "label", *(_score_names(saved, values.shape[1]) if scores else [])]])
+            yield _csv([["row", "label", *columns]])
             begun = True
-        labels = saved.classes.labels[labels_of(values)].tolist()
-        numbers = [[f"{value:.9g}" for value in row] for row in values.tolist()] if scores else [[]] * len(labels)
-        rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers, strict=True)
-        yield _csv([[row, each, *more] for row, each, more in rows])
-
-
-def _score_names(saved: SavedModel, count: int) -> list[str]:
-    names = saved.classes.names
-    return [f"score of {name}" for name in (names[1:] if count == 1 else names)]
+        rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
+        yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
 
 
 def _csv(rows: list[list[Any]]) -> str:
@@ -142,17 +152,25 @@ def evaluate(
     if not confusion.rows:
         raise DataError(f"{data}: has no rows")
     labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
-    _print_evaluation(saved, confusion, _ranked(labels, scores) if len(labels) == confusion.rows else None)
+    _print_evaluation(saved, confusion, _ranked(saved, labels, scores) if len(labels) == confusion.rows else None)
     if _is_trained_on(saved, data):
         say(f"{data}: contains the rows that this model was trained on: expect larger errors on new rows")
 
 
-def _ranked(labels: Any, scores: Any) -> dict[str, float]:
+def _ranked(saved: SavedModel, labels: Any, scores: Any) -> dict[str, str]:
+    """Return the metrics of scores and of probabilities that exist, as they are printed."""
     from mpu_bench.core.models import labels_of
     from mpu_bench.models.evaluation import METRICS, score_of
+    from mpu_bench.models.probabilities import brier_score, calibration_error
 
-    predicted = labels_of(scores)
-    return {METRICS[name]: score_of(name, labels, predicted, scores) for name in ("f1", "auc", "average-precision")}
+    predicted, names = labels_of(scores), ("f1", "auc", "average-precision")
+    known = {METRICS[name]: score_of(name, labels, predicted, scores) for name in names}
+    found = {f"{words}, %": f"{100 * score:.2f}" for words, score in known.items() if not math.isnan(score)}
+    if saved.sigmoids is not None:
+        probabilities = saved.probabilities_of(scores)
+        found["Brier score"] = f"{brier_score(labels, probabilities):.4f}"
+        found["calibration error, %"] = f"{100 * calibration_error(labels, probabilities):.2f}"
+    return found
 
 
 def _is_trained_on(saved: SavedModel, data: str) -> bool:
@@ -166,7 +184,7 @@ def _is_trained_on(saved: SavedModel, data: str) -> bool:
         return digest_stream(content, lambda _count: None)[0] in saved.origin.trained_on
 
 
-def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, float] | None) -> None:
+def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, str] | None) -> None:
     from mpu_bench.display.terminal import Drawn
     from mpu_bench.quantities import DECLARED
     from mpu_bench.report.tables import Table
@@ -182,10 +200,9 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
         if (value := values[name]) is not None:
             shown.tell(f"{words}: {100 * value:.2f}")
     if ranked is None:
-        shown.tell(f"F1, AUC and average precision are not computed for more than {_MOST_SCORES:,} scores")
-    for words, score in (ranked or {}).items():
-        if not math.isnan(score):
-            shown.tell(f"{words}, %: {100 * score:.2f}")
+        shown.tell(f"other metrics are not computed: there are more than {_MOST_SCORES:,} scores")
+    for words, text in (ranked or {}).items():
+        shown.tell(f"{words}: {text}")
     names = saved.classes.names
     rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
     headings = ["of class", *(f"as {name}" for name in names)]

@@ -9,11 +9,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mpu_bench.cli import streaming
 from mpu_bench.cli.options import (
     FAILED,
     INTERRUPTED,
@@ -105,6 +107,9 @@ def try_(
         bool,
         typer.Option("--any", help="Choose among scikit-learn's references, too; their models are not saved."),
     ] = False,
+    online: Annotated[
+        bool, typer.Option("--online", help="Judge online classifiers on the rows in their order, as a stream.")
+    ] = False,
     budget: Annotated[
         str, typer.Option(metavar="N,N", help="The support vector budgets of the budgeted classifiers.")
     ] = "100,500",
@@ -173,6 +178,12 @@ def try_(
     name, options, wishes = _dataset(file, wishes)
     home = data_directory(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
+    if online:
+        chooses = {"any": any_, "threshold": threshold is not None}
+        streaming.refuse({"memory": memory, "device": device, "split": split, "jobs": jobs, **chooses})
+        folder = results / f"try-{name}-online"
+        chosen = None if only is None else partial(_among, only=only)
+        raise typer.Exit(streaming.judge_online(source, budgets, chosen, seconds=seconds, folder=folder))
     source, data = _loaded(source, threshold)
     session = _session(source, data, _tried(source, data, budgets, only), seconds=seconds, target=target, any_=any_)
     session.most_bytes = most_bytes

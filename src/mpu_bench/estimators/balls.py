@@ -54,7 +54,7 @@ class CoreVectorClassifier(_BallClassifier):
         How many random points the farthest is searched among.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `SBPClassifier`. The rows must have one length in the kernel's space, as with ``"rbf"``.
     """
 
@@ -77,7 +77,7 @@ class FrankWolfeClassifier(_BallClassifier):
         fewer iterations.
     tol, max_iter, sampling, class_weight
         As of `CoreVectorClassifier`, with rows of any length.
-    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `SBPClassifier`.
     """
 

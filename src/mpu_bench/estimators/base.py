@@ -28,6 +28,7 @@ from mpu_bench.core.rows import Dense, Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
 from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
+from mpu_bench.estimators.calibrated import Calibrated
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
 from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, scales_of
 from mpu_bench.estimators.parameters import (
@@ -83,7 +84,7 @@ class Fit:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A classifier that a solver of this project trains.
 
     Parameters
@@ -175,9 +176,12 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         ValueError
             If X holds what is not finite, if y has one class only, or if a parameter is outside its range.
         """
-        return self._fit(*self._checked(X, y))
+        rows, labels = self._checked(X, y)
+        self._fit(rows, labels)
+        self._calibrate(X, labels)
+        return self
 
-    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
+    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
         kernel, self._mean_weight = self._kernel(X), 1.0 if weights is None else float(weights.mean())
         with as_value_error():
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
@@ -187,7 +191,6 @@ class SolverClassifier(KnowsOldNames, ClassifierMixin, BaseEstimator, ABC):  # t
         if support is not None:
             self.support_ = support.astype(np.intp)
             self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
-        return self
 
     def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
         """Train a solver; return it, its state and what ended it (see `_train`)."""

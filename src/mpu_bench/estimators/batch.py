@@ -40,6 +40,9 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     random_state : int, RandomState or None
     verbose : int
         Above 0, progress is printed.
+    probability : bool
+        Whether there is `predict_proba`, by sigmoids fitted to scores of rows that did not train (Platt); `fit` then
+        trains once more for each of five folds.
     """
 
     solvers: ClassVar = ("sbp",)
@@ -66,7 +69,7 @@ class SDCAClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifi
         Iterations, in n; ``dual_gap_`` says how good they were.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `SBPClassifier`.
     """
 
@@ -96,7 +99,7 @@ class SMOClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifie
         The most iterations, each of one or two coefficients, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, verbose
+    kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, verbose, probability
         As of `SBPClassifier`.
     random_state
         Nothing is random.
@@ -132,7 +135,7 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
         The most passes over the training rows, of each binary subproblem; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    gamma, multi_class, n_jobs, max_seconds, random_state, verbose
+    gamma, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `SBPClassifier`.
     """
 

@@ -82,6 +82,9 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
         Decides the order of the examples.
     verbose : int
         Above 0, progress is printed.
+    probability : bool
+        Whether there is `predict_proba`, by sigmoids fitted to scores of rows that did not train (Platt); `fit` then
+        trains once more for each of five folds.
     """
 
     solvers: ClassVar = ("mpu",)
@@ -110,7 +113,8 @@ class MarginPerceptronClassifier(MarginClassifier):
     max_iter : int or None
         The most passes over the training rows, of each binary subproblem: data that are not separable have no other
         end.
-    kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose,
+    probability
         As of `MPUClassifier`.
     """
 
@@ -149,7 +153,7 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class. With ``multi_class="ovr"`` each row keeps the weight of its own class in
         every binary subproblem, where LIBLINEAR weighs the positive class alone.
-    fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose
+    fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `MPUClassifier`.
     """
 
@@ -180,7 +184,7 @@ class SVMPerfClassifier(AugmentedClassifier, WeightedClassifier):
         The most planes that are found, each by a pass over the training rows; None: no such bound.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class.
-    fit_intercept, multi_class, n_jobs, max_seconds, verbose
+    fit_intercept, multi_class, n_jobs, max_seconds, verbose, probability
         As of `MPUClassifier`.
     random_state
         Nothing is random.
@@ -221,7 +225,8 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         The examples of a step; with a kernel it is 1.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class; with `partial_fit` a dict.
-    kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose
+    kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose,
+    probability
         As of `MPUClassifier`.
     """
 
@@ -244,9 +249,9 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         iterations = before + max(passes * n // max(batch, 1), 1)
         return cast("Pegasos", self._made("pegasos", C=self.C, batch=batch, iterations=iterations))
 
-    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> Self:
+    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
         self.__dict__.pop("_states", None)
-        return super()._fit(X, labels, weights)
+        super()._fit(X, labels, weights)
 
     @available_if(lambda self: self.kernel == "linear")  # type: ignore[untyped-decorator]
     @as_it_was_if_refused
@@ -276,6 +281,8 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         if begins and classes is None:
             classes = vars(self).get("classes_")
         X, labels = self._checked_piece(X, y, classes, begins)
+        if self.probability:
+            raise ValueError("probability=True needs all rows: use fit, or scikit-learn's CalibratedClassifierCV")
         if self.class_weight == "balanced" or (self.multi_class == "ovo" and len(self.classes_) > 2):
             raise ValueError("class_weight='balanced' and multi_class='ovo' need all rows: use fit, or give others")
         weights = self._weights(X, labels, sample_weight)

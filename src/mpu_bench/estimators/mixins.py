@@ -139,10 +139,17 @@ class WeightedClassifier(SolverClassifier):
         ValueError
             As of `SolverClassifier.fit`, or if a weight is negative or not finite, or if all rows of a class have none.
         """
-        X, labels = self._checked(X, y)
-        weights = self._weights(X, labels, sample_weight)
-        if weights is None:
-            return self._fit(X, labels)
+        rows, labels = self._checked(X, y)
+        weights = self._weights(rows, labels, sample_weight)
+        if weights is None or weights.all():
+            self._fit(rows, labels, weights)
+        else:
+            self._fit_weighted(rows, labels, weights)
+        self._calibrate(X, labels, sample_weight)
+        return self
+
+    def _fit_weighted(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
+        """Fit the rows that have a weight."""
         kept = np.flatnonzero(weights)
         left = np.unique(labels[kept])
         if len(left) < 2:
@@ -150,12 +157,9 @@ class WeightedClassifier(SolverClassifier):
         if len(left) < len(self.classes_):
             name = self.classes_[np.setdiff1d(labels, left)[0]]
             raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
-        if len(kept) == len(labels):
-            return self._fit(X, labels, weights)
         self._fit(X[kept], labels[kept], weights[kept])
         if "support_" in vars(self):
             self.support_ = kept[self.support_]
-        return self
 
     def _weights(self, X: Any, labels: NDArray[np.int32], sample_weight: Any) -> NDArray[np.float64] | None:
         """Return the weight of every row, None where none is given; refuse what are none."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, any_rows
+from mpu_bench.core.rows import Rows, any_rows, take
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.estimators.base import Fit
@@ -25,7 +25,8 @@ from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.online.online import OnlineSolver
+from mpu_bench.models.probabilities import RecentScores
+from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
 
 _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come
@@ -101,10 +102,10 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         ValueError
             As of `SolverClassifier.fit`.
         """
-        X, labels = self._checked(X, y)
+        checked, labels = self._checked(X, y)
         with as_value_error():
-            solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(X), self._seed()
-            problem = problem_of(rows_of(X), labels, self._columns, self.classes_)
+            solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(checked), self._seed()
+            problem = problem_of(rows_of(checked), labels, self._columns, self.classes_)
             state = self._started_in_memory(solver, problem, kernel, seed)
             solver.refuse_overflow(state, problem.train)
             if self.shuffle or self._needs_all:
@@ -112,9 +113,10 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             else:
                 state.stream = InOrder()
                 state.stream.give(problem, solver.passes)
-            self._finish(solver, state, self._train(solver, state, Until(), self._run()), problem.train, X)
+            self._finish(solver, state, self._train(solver, state, Until(), self._run()), problem.train, checked)
             self._state = state
             self._let_go_of_rows()
+        self._calibrate(X, labels)
         if is_given(self.kernel):
             del self._state  # of rows whose kernel values with others are not known
             self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
@@ -165,10 +167,14 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         state = self._started_in_memory(solver, nothing, self._kernel(X), self._seed())
         solver.refuse_overflow(state, nothing.train)
         self._state = state
+        if self.probability:
+            self._recent = RecentScores(functions_for(len(self.classes_)))
         self._let_go_of_rows()
 
-    def learn(self, solver: OnlineSolver, rows: Rows, labels: NDArray[np.int32]) -> None:
+    def learn(self, solver: OnlineSolver, rows: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Present rows, once each and in their order; ``model_`` is left as it was.
+
+        With ``probability`` return the scores of each row before it was learned, shape (n, c), else none.
 
         Parameters
         ----------
@@ -184,10 +190,31 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         """
         state = self._state
         solver.refuse_overflow(state, rows)
-        state.stream = InOrder(int(state.counters[PRESENTED]))
+        presented = int(state.counters[PRESENTED])
+        state.stream = InOrder(presented)
         state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
-        self._train(solver, state, Until(), Fit())
+        scores = np.zeros((len(labels) if self.probability else 0, functions_for(len(self.classes_))))
+        is_averaged = getattr(solver, "average", False)  # and the model is not the hypothesis that is presented rows
+        for index in range(len(scores)):
+            if is_averaged:
+                scores[index] = solver.model(state).scores(take(rows, np.array([index])))[0]
+            solver.advance(state, Until(presented + index + 1))
+            if not is_averaged:
+                scores[index] = state.hypothesis.scores
+            self._recent.add(scores[index], labels[index])
+        if self.probability:
+            self.calibration_ = self._recent.sigmoids
+        else:
+            self._train(solver, state, Until(), Fit())
         self._let_go_of_rows()
+        return scores
+
+    def _fit_sigmoids(self, scores: Any, labels: Any, weights: Any) -> None:
+        """Fit the sigmoids; those of `partial_fit` go on from the last of these scores."""
+        super()._fit_sigmoids(scores, labels, weights)
+        self._recent = RecentScores(scores.shape[1])
+        for each, label in zip(scores, labels, strict=True):
+            self._recent.add(each, label)
 
     def _refuse_given_values(self) -> None:
         if is_given(self.kernel):
@@ -242,6 +269,10 @@ class PerceptronClassifier(OnlineClassifier):
     random_state : int, RandomState or None
     verbose : int
         Above 0, progress is printed.
+    probability : bool
+        Whether there is `predict_proba`, by sigmoids fitted to scores of rows that did not train (Platt). `fit` then
+        trains once more for each of five folds; `partial_fit` takes the last 500 scores, each of a row before it was
+        learned.
     """
 
     solvers: ClassVar = ("perceptron",)
@@ -261,7 +292,7 @@ class ForgetronClassifier(OnlineClassifier):
     ----------
     budget : int
         How many support vectors it may keep; with more than two classes that of each class.
-    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 
@@ -285,7 +316,7 @@ class BudgetPerceptronClassifier(OnlineClassifier):
         How many support vectors it may keep; with more than two classes that of each class.
     removal : {"cks", "oldest", "random"}
         Who leaves: the vector with the largest margin without itself (Crammer, Kandola, Singer), the oldest, or any.
-    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 
@@ -313,7 +344,7 @@ class ProjectronClassifier(OnlineClassifier):
     budget : int, optional
         In place of ``eta``: the eta is searched with which so many vectors are stored, by passes over all rows, which
         are shuffled; not for `partial_fit`.
-    max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 
@@ -351,7 +382,7 @@ class BudgetedPegasosClassifier(OnlineClassifier):
         1e-4 for streams of 10,000 rows or more. The smaller it is, the longer the last rows decide alone.
     average : bool
         Whether the model is the average of the hypotheses after every step; with merging and projection.
-    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose
+    max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
 

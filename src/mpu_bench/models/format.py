@@ -21,7 +21,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.files import read_bounded, told_if_unwritable, written_whole
 from mpu_bench.texts import plain
 
-FORMAT, VERSION = "mpu-bench model", 1
+FORMAT, VERSION = "mpu-bench model", 2
 MOST_BYTES = 1 << 31  #: of a file
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u4")  #: of arrays
 _JSON, _MOST_JSON_BYTES = "model.json", 1 << 26
@@ -54,7 +54,8 @@ def write(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
     """
     stored = {name: _stored(array) for name, array in arrays.items()}
     shapes = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in stored.items()}
-    whole = {"format": FORMAT, "version": VERSION, **description, "arrays": shapes}
+    version = VERSION if description.get("sigmoids") else 1  # which 0.2.0 reads
+    whole = {"format": FORMAT, "version": version, **description, "arrays": shapes}
     text = json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True)
     with told_if_unwritable(path), written_whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(_entry(_JSON), text)

@@ -22,6 +22,7 @@ from mpu_bench.models import format as model_file
 from mpu_bench.models.classes import Classes, ClassLabels
 from mpu_bench.models.inputs import array_rows, with_constant
 from mpu_bench.models.parts import Parts, put_together, taken_apart
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
 from mpu_bench.texts import one_line
 
@@ -48,6 +49,7 @@ class _Description(Strict):
     classes: ClassLabels
     columns: tuple[str, ...] | None = None
     preprocessing: dict[str, Any] | None = None
+    sigmoids: Sigmoids | None = None
     origin: Origin = Origin()
 
 
@@ -68,6 +70,8 @@ class SavedModel:
         The names of an array's columns, if they are known; a DataFrame must then have them in this order.
     constant : float or None
         The value of one more feature that every row gets at last, in place of an intercept.
+    sigmoids : Sigmoids or None
+        What makes probabilities of scores; None: there are none.
     origin : Origin
     """
 
@@ -77,6 +81,7 @@ class SavedModel:
     preprocessing: Preprocessing | None = None
     columns: tuple[str, ...] | None = None
     constant: float | None = None
+    sigmoids: Sigmoids | None = None
     origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
@@ -189,6 +194,28 @@ class SavedModel:
         labels: NDArray[Any] = self.classes.labels[labels_of(self.scores(X))]
         return labels
 
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of every class for every raw row, shape (n, c).
+
+        Raises
+        ------
+        DataError
+            As of `rows` and `probabilities_of`.
+        """
+        return self.probabilities_of(self.scores(X))
+
+    def probabilities_of(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities that scores stand for, shape (n, c).
+
+        Raises
+        ------
+        DataError
+            If the model has none.
+        """
+        if self.sigmoids is None:
+            raise DataError("the model has no probabilities; train its classifier with probability=True")
+        return self.sigmoids.probabilities(scores)
+
     def score(self, X: Any, y: Sequence[Any]) -> float:
         """Return the share of rows whose label is predicted.
 
@@ -216,9 +243,11 @@ class SavedModel:
             classes=self.classes.to_json(),
             columns=self.columns,
             preprocessing=None if self.preprocessing is None else to_json(self.preprocessing),
+            sigmoids=self.sigmoids,
             origin=self.origin,
         )
-        model_file.write(Path(path), description.model_dump(mode="json"), arrays)
+        none = {"sigmoids"} if self.sigmoids is None else None  # so that 0.2.0 reads it
+        model_file.write(Path(path), description.model_dump(mode="json", exclude=none), arrays)
 
 
 def made_now(origin: Origin) -> Origin:
@@ -264,6 +293,7 @@ def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: P
         preprocessing=None if preprocessing is None else from_json(preprocessing, str(path)),
         columns=described.columns,
         constant=described.model.constant,
+        sigmoids=described.sigmoids,
         origin=described.origin,
     )
 
@@ -281,3 +311,6 @@ def _check_counts(saved: SavedModel) -> None:
     given = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
     if given != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
         raise ValueError("the features are not as many as the columns")
+    scores = 1 if len(saved.classes) == 2 else len(saved.classes)
+    if saved.sigmoids is not None and not len(saved.sigmoids.slopes) == len(saved.sigmoids.intercepts) == scores:
+        raise ValueError("the sigmoids are not as many as the scores")

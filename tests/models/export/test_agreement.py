@@ -24,6 +24,7 @@ from model_examples import (
     linear,
     raw_rows,
     saved,
+    with_sigmoids,
 )
 from mpu_bench.core.models import KernelModel, LinearModel
 from mpu_bench.core.rows import Dense
@@ -236,3 +237,25 @@ def test_sizes_are_told() -> None:
     source = float_source(portable(saved("linear")), "m")
     assert source.constant_bytes == 4 * (FEATURES + 1) + len("a") + len("b") + 2 + 2 * 4
     assert source.counts == {"multiply_adds": FEATURES}
+
+
+@pytest.mark.parametrize("name", ["linear", "linear by class", "dense gaussian ovo"])
+def test_probabilities_are_those_of_python(name: str, tmp_path: Path) -> None:
+    """Also where a sigmoid is nearly 0 or 1; a linear model needs no library of mathematics."""
+    model = with_sigmoids(name)
+    raw = np.concatenate([raw_rows(), 1000 * raw_rows()[:5]])
+    c = len(model.classes)
+    source = float_source(portable(model), "it")
+    (tmp_path / "it.c").write_text(source.text)
+    (tmp_path / "main.c").write_text(f"""#include <stdio.h>
+void it_probabilities(const float *row, float *probabilities);
+int main(void) {{
+  float row[{FEATURES}], p[{c}];
+  while (fread(row, 4, {FEATURES}, stdin) == {FEATURES}) {{ it_probabilities(row, p); fwrite(p, 4, {c}, stdout); }}
+  return 0;
+}}""")
+    files = [str(tmp_path / each) for each in ("it.c", "main.c")]
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-o", str(tmp_path / "it")]
+    compiler.called(["cc", *flags, *files, *([] if model.model.linear else ["-lm"])])
+    found = np.frombuffer(compiler.called([str(tmp_path / "it")], raw.tobytes()), np.float32).reshape(-1, c)
+    np.testing.assert_allclose(found, model.predict_proba(raw), atol=1e-4)

@@ -23,6 +23,7 @@ from model_examples import (
     linear,
     raw_rows,
     saved,
+    with_sigmoids,
 )
 from mpu_bench.core.models import KernelModel, LinearModel, labels_of
 from mpu_bench.core.rows import Dense
@@ -49,6 +50,17 @@ def check(model: SavedModel, raw: Any) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_kind_of_model(name: str) -> None:
     check(saved(name), raw_rows())
+
+
+@pytest.mark.parametrize("name", ["linear", "linear by class", "dense gaussian ovo"])
+def test_probabilities_are_an_answer(name: str) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    model = with_sigmoids(name)
+    check(model, raw_rows())
+    session = runtime.InferenceSession(onnx_bytes(portable(model)), providers=["CPUExecutionProvider"])
+    (found,) = session.run(["probabilities"], {"rows": raw_rows()})
+    np.testing.assert_allclose(found, model.predict_proba(raw_rows()), atol=1e-4)
 
 
 @pytest.mark.parametrize("labels", [[0, 7], [0.5, 1.5], ["no", "yes"], [20240101.0, 20240102.0], [2**63 + 5, 7]])

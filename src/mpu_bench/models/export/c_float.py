@@ -87,6 +87,7 @@ def float_source(model: Portable, name: str) -> Source:
         heading(model, name, f"{kind}s", rounding),
         "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
         *constants.lines, steps, machines, vote, scores, public_functions(model, name, kind, "float", "float"),
+        _probabilities(model, name, kind),
     ]  # fmt: skip
     stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
     text = "\n\n".join(filter(None, parts)) + "\n"
@@ -361,4 +362,43 @@ def public_functions(model: Portable, name: str, row: str, feature: str, score: 
         f"second. */\nvoid {name}_scores(const {row} *row, {score} *scores)\n{{\n{arrays}  class_scores(f, scores);\n}}"
         f"\n\n/* Returns the index of the row's label in {name}_labels. */\n"
         f"int {name}_predict(const {row} *row)\n{{\n{arrays}  return choose(f);\n}}"
+    )
+
+
+_SIGMOID = """/* 1 / (1 + exp(-z)) to five digits, without a library of mathematics. */
+static float sigmoid(float z)
+{
+  float y = z > 69.0f ? -99.5f : z < -69.0f ? 99.5f : z * -1.44269504f;
+  int32_t k = (int32_t)(y + 100.0f) - 100;
+  float t = y - (float)k;
+  float power = 1.0f + t * (0.69303211f + t * (0.24137979f + t * (0.05203236f + t * 0.01355574f)));
+  for (; k > 0; k--) power *= 2.0f;
+  for (; k < 0; k++) power *= 0.5f;
+  return 1.0f / (1.0f + power);
+}"""
+
+
+def _probabilities(model: Portable, name: str, kind: str) -> str:
+    """Return the function that makes probabilities of the scores of a row, as `Sigmoids.probabilities` does."""
+    sigmoids, c = model.saved.sigmoids, model.classes
+    if sigmoids is None:
+        return ""
+    slopes, intercepts = (", ".join(map(number, each)) for each in (sigmoids.slopes, sigmoids.intercepts))
+    lines = [
+        f"static const float slopes[] = {{{slopes}}}, intercepts[] = {{{intercepts}}};",
+        f"float scores[{model.scores}], sum = 0.0f;",
+        "int32_t c;",
+        f"{name}_scores(row, scores);",
+        f"for (c = 0; c < {model.scores}; c++) {{",
+        "  probabilities[c] = sigmoid(slopes[c] * scores[c] + intercepts[c]);",
+        "  sum += probabilities[c];",
+        "}",
+    ]
+    if model.scores == 1:
+        lines += ["probabilities[0] = 1.0f - sum;", "probabilities[1] = sum;"]
+    else:
+        lines += [f"for (c = 0; c < {c}; c++) probabilities[c] /= sum;"]
+    head = f"/* Writes the probabilities of the {c} classes of a row. */"
+    return f"{_SIGMOID}\n\n{head}\n" + function(
+        f"void {name}_probabilities(const {kind} *row, float *probabilities)", lines
     )

@@ -20,6 +20,7 @@ from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
 from mpu_bench.models.export.portable import Portable
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import MISSING_WORDS, CategoricalColumn, NumberColumn, Table, Vectors
 
 _OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
@@ -46,6 +47,8 @@ def onnx_bytes(model: Portable) -> bytes:
     features = _with_constants(graph, model, _steps(graph, model))
     scores = _scores(graph, model, _machines(graph, model, features))
     graph.call("Identity", [scores], output="scores")
+    if model.saved.sigmoids is not None:
+        _probabilities(graph, model.saved.sigmoids, scores)
     graph.call("Gather", [graph.labels(model), _index(graph, model, scores)], output="label", axis=0)
     made = graph.model(model)
     onnx.checker.check_model(made)
@@ -108,7 +111,10 @@ class _Graph:
         rows = helper.make_tensor_value_info("rows", of_rows, ["n", len(model.columns)])
         label = helper.make_tensor_value_info("label", label_type, ["n"])
         scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", model.scores])
-        graph = helper.make_graph(self.nodes, "mpu_bench", [rows], [label, scores], self.constants)
+        answers = [label, scores]
+        if model.saved.sigmoids is not None:
+            answers.append(helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", model.classes]))
+        graph = helper.make_graph(self.nodes, "mpu_bench", [rows], answers, self.constants)
         opset = [helper.make_opsetid("", _OPSET)]
         made = helper.make_model(graph, producer_name="mpu-bench", opset_imports=opset, ir_version=_IR_VERSION)
         helper.set_model_props(made, {name: json.dumps(value) for name, value in _metadata(model).items()})
@@ -269,6 +275,19 @@ def _index(graph: _Graph, model: Portable, scores: str) -> str:
         return graph.call("ArgMax", [scores], axis=1, keepdims=0)
     above = graph.call("Cast", [graph.call("Greater", [scores, graph.constant(0.0)])], to=7)
     return graph.call("Squeeze", [above, graph.constant([1], np.int64)])
+
+
+def _probabilities(graph: _Graph, sigmoids: Sigmoids, scores: str) -> None:
+    """Compute the probabilities of classes as `Sigmoids.probabilities` does."""
+    line = graph.call("Mul", [scores, graph.constant([sigmoids.slopes])])
+    each = graph.call("Sigmoid", [graph.call("Add", [line, graph.constant([sigmoids.intercepts])])])
+    if len(sigmoids.slopes) == 1:
+        rest = graph.call("Sub", [graph.constant(1.0), each])
+        graph.call("Concat", [rest, each], output="probabilities", axis=1)
+        return
+    least = graph.constant(np.finfo(np.float32).tiny)  # all alike where all are zero
+    each = graph.call("Add", [each, least])
+    graph.call("Div", [each, graph.call("ReduceSum", [each, graph.constant([1], np.int64)])], output="probabilities")
 
 
 def write_onnx(path: Path, content: bytes) -> None:

@@ -1,0 +1,149 @@
+"""``mpu-bench try --online``: which online classifier suits a file whose rows come in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpu_bench.cli.options import FAILED, INTERRUPTED, console, say
+
+if TYPE_CHECKING:
+    from mpu_bench.selection.candidates import Candidate
+    from mpu_bench.selection.online import Course, Stream
+    from mpu_bench.selection.rows import Source
+
+_FEWEST_ROWS = 100
+_TOLD = 5  # times, how far it is
+_WRITTEN = ("stream.csv", "stream.svg", "stream.png", "model.mpu")
+
+
+def refuse(given: Mapping[str, Any]) -> None:
+    """Refuse options that say nothing of a stream.
+
+    Raises
+    ------
+    ConfigError
+        If one is given.
+    """
+    from mpu_bench.errors import ConfigError
+
+    if names := [f"--{name}" for name, value in given.items() if value]:
+        raise ConfigError(f"{', '.join(names)}: cannot be given with --online, which judges rows as they come")
+
+
+def judge_online(
+    source: Source,
+    budgets: tuple[int, ...],
+    chosen: Callable[[list[Candidate]], list[Candidate]] | None,
+    *,
+    seconds: float,
+    folder: Path,
+) -> int:
+    """Judge online classifiers on the rows of a dataset in their order, and keep what comes of it.
+
+    Parameters
+    ----------
+    source : Source
+    budgets : tuple of int
+        Support vectors that budgeted classifiers may keep.
+    chosen : function, optional
+        Returns those of the candidates that are tried.
+    seconds : float
+    folder : Path
+        Where everything is written.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    from mpu_bench.data.download.progress import for_console
+    from mpu_bench.errors import DataError
+    from mpu_bench.files import told_if_unwritable, write_all
+    from mpu_bench.models.evaluation import METRICS
+    from mpu_bench.report import stream_curve
+    from mpu_bench.selection.online import candidates, judge
+    from mpu_bench.selection.repetition import model_of
+
+    source = _in_order(source)
+    data, name = source.load(for_console(console(stderr=True))), source.dataset
+    all_rows = data.problem.n + data.problem.n_test
+    if all_rows < _FEWEST_ROWS:
+        raise DataError(f"{name}: has {all_rows} rows; a stream needs {_FEWEST_ROWS} to be judged by")
+    tried = candidates(data.width, budgets)
+    tried, told = chosen(tried) if chosen else tried, 0
+
+    def changed(stream: Stream) -> None:
+        nonlocal told
+        if (part := stream.rows * _TOLD // all_rows) > told:
+            told, value = part, 100 * stream.chosen.value(stream.metric)
+            say(f"row {stream.rows:,} of {all_rows:,}: {stream.chosen.name}, {METRICS[stream.metric]} {value:.2f} %")
+
+    with told_if_unwritable(folder):
+        for each in _WRITTEN:  # of an earlier stream
+            (folder / each).unlink(missing_ok=True)
+    stream = judge(data, tried, source.metric, seconds=seconds, changed=changed)
+    if not stream.rows:
+        raise DataError(f"{name}: no row was judged; give more --seconds")
+    write_all(folder, {"stream.csv": stream.to_csv(), **stream_curve.drawn(stream, name)})
+    if stream.is_better:
+        model_of(stream.finished(), source).save(folder / "model.mpu")
+    _print(stream, name)
+    say(f"in {folder}: {', '.join(each for each in _WRITTEN if (folder / each).exists())}")
+    return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
+
+
+def _in_order(source: Source) -> Source:
+    """Return a source whose rows stay in their order: those of a file are split after the first ones."""
+    from mpu_bench.data.cards import catalog
+    from mpu_bench.selection.online import WARM_UP
+
+    card = source.options.get(catalog.CARD)
+    if card is None or "split" not in card:
+        return source
+    return replace(source, options={**source.options, catalog.CARD: {**card, "split": {"test": 1 - WARM_UP}}})
+
+
+def _print(stream: Stream, name: str) -> None:
+    """Print the table, the choice, and how far the metric moved along the stream."""
+    from mpu_bench.display.terminal import Drawn
+    from mpu_bench.models.evaluation import METRICS
+    from mpu_bench.report.tables import Table
+
+    words, chosen = METRICS[stream.metric], stream.chosen
+    headings = ["classifier", f"{words}, %", f"last {stream.window:,} rows", "a row", "support vectors", "settings"]
+    every = sorted((*stream.contenders, *stream.references), key=lambda each: -each.value(stream.metric))
+    rows = [(each.name, *_percent(stream, each), *_details(stream, each)) for each in every]
+    console().print(Drawn(Table(headings, rows, "lrrrrl"), framed=False))
+    of = {row[0]: row[1] for row in rows}
+    told = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
+    told += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
+    test = f"Wilcoxon over blocks of {stream.block:,} rows, p = {stream.chance:.2g}"
+    if stream.is_better:
+        say(f"{name}: take {chosen.name}: {told}; better beyond chance ({test})")
+    else:
+        say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {told} ({test})")
+    rolling = chosen.rolling(stream.metric)
+    windows = [(value, row) for value, row in zip(rolling, stream.ends, strict=True) if row >= stream.window]
+    if len(windows) > 1:
+        said = [f"{100 * value:.2f} % up to row {row:,}" for value, row in (min(windows), max(windows))]
+        say(f"over {stream.window:,} rows {chosen.name} has {said[0]} at worst and {said[1]} at best")
+    if stream.rows < stream.all_rows:
+        say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
+
+
+def _percent(stream: Stream, course: Course) -> tuple[str, str]:
+    return f"{100 * course.value(stream.metric):.2f}", f"{100 * course.rolling(stream.metric)[-1]:.2f}"
+
+
+def _details(stream: Stream, course: Course) -> tuple[str, str, str]:
+    """Return microseconds for a row, vectors and settings of a classifier; nothing of a reference."""
+    from mpu_bench.selection.online import Contender
+
+    if not isinstance(course, Contender):
+        return "", "", ""
+    leader = course.leader(stream.metric)
+    settings = " ".join(f"{name}={value:.3g}" for name, value in leader.setting.items())
+    return f"{1e6 * leader.seconds / stream.rows:.3g} µs", f"{leader.vectors:,}", settings

@@ -1,0 +1,306 @@
+"""Which online classifier suits a stream: rows in their order, each predicted before it is learned (prequential).
+
+No row chooses what predicts it. A classifier is tried with several settings; it answers for the one that was the best
+on the rows before, and after `_RACED` rows goes on with that one alone. Two references show what is to be beaten: the
+class that most rows had so far, and the class of the row before. Rows go by in blocks, of which nothing but the leader
+depends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from mpu_bench.core.models import labels_of
+from mpu_bench.core.problem import Problem
+from mpu_bench.errors import ConfigError
+from mpu_bench.estimators.base import Fit
+from mpu_bench.estimators.inputs import as_array, rows_of
+from mpu_bench.selection.candidates import WIDTHS, Candidate
+from mpu_bench.selection.rows import RARE, Data
+
+METRICS = ("accuracy", "balanced-accuracy", "f1")  #: of labels; scores of other moments are not comparable
+WARM_UP = 0.1  #: of the rows of a file, by which they are scaled
+_RACED = 1000  # rows at least, and a tenth of all
+_LEAST_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
+_SIGNIFICANT = 0.05
+_C = TypeVar("_C", bound="Course")
+_OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted so, predicted so
+
+
+def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
+    """Return the classifiers that are tried, by 2 / (mean squared distance of two rows) and budgets."""
+    gammas: dict[str, Sequence[Any]] = {"gamma": tuple(each * width for each in WIDTHS)}
+    found = [Candidate("fogd", "budgeted", "FOGDClassifier", {}, gammas, 1)]
+    budgeted: dict[str, tuple[str, dict[str, Any], dict[str, Sequence[Any]]]] = {
+        "bpegasos": ("BudgetedPegasosClassifier", {}, {**gammas, "regularization": (1e-2, 1e-4)}),
+        "forgetron": ("ForgetronClassifier", {}, gammas),
+        "perceptron": ("BudgetPerceptronClassifier", {"removal": "random"}, gammas),
+        "perceptron-linear": ("BudgetPerceptronClassifier", {"removal": "random", "kernel": "linear"}, {}),
+        "bpa-s": ("BPASClassifier", {}, gammas),
+    }
+    for budget in budgets:
+        for name, (classifier, fixed, grid) in budgeted.items():
+            parameters = {"budget": budget, **fixed}
+            found.append(Candidate(f"{name}-{budget}", "budgeted", classifier, parameters, grid, 1))
+    return found
+
+
+def value_of(metric: str, tally: NDArray[np.int64]) -> float:
+    """Return a metric of counts, shape (3, c): rows of a class, those of them that are right, rows predicted as it."""
+    there = tally[_OF] > 0
+    match metric:
+        case _ if not there.any():
+            return math.nan
+        case "accuracy":
+            return float(tally[_RIGHT].sum() / tally[_OF].sum())
+        case "balanced-accuracy":
+            return float(np.mean(tally[_RIGHT, there] / tally[_OF, there]))
+        case "f1":
+            f1 = 2 * tally[_RIGHT] / np.maximum(tally[_OF] + tally[_AS], 1)
+            return float(f1[1] if len(f1) == 2 else f1[there].mean())
+    raise ValueError(f"no metric of labels is called {metric!r}")
+
+
+@dataclass(eq=False)
+class Course:
+    """What was predicted along the stream: counts after every block, shape (blocks + 1, 3, c), none at first."""
+
+    name: str
+    tallies: list[NDArray[np.int64]]
+
+    def add(self, labels: NDArray[np.int32], predicted: NDArray[np.int32]) -> None:
+        """Count the rows of a block."""
+        self.tallies.append(self.tallies[-1] + _counted(labels, predicted, self.tallies[0].shape[1]))
+
+    def value(self, metric: str) -> float:
+        """Return the metric of all rows."""
+        return value_of(metric, self.tallies[-1])
+
+    def rolling(self, metric: str, blocks: int = _WINDOW) -> list[float]:
+        """Return the metric of the last blocks, after every block."""
+        ends = range(1, len(self.tallies))
+        return [value_of(metric, self.tallies[end] - self.tallies[max(end - blocks, 0)]) for end in ends]
+
+
+@dataclass
+class Expert:
+    """A classifier with a setting, on its way along the stream."""
+
+    setting: dict[str, Any]
+    classifier: Any
+    solver: Any
+    course: Course
+    seconds: float = 0.0
+
+    @property
+    def vectors(self) -> int:
+        """Support vectors by now."""
+        return int(self.solver.model(self.classifier._state).support_vectors)
+
+    def learn(self, X: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the class predicted for every row before it was learned."""
+        rows = rows_of(X)
+        if "_state" not in vars(self.classifier):
+            self.classifier.begin(self.solver, X)
+        predicted = labels_of(self.classifier.learn(self.solver, rows, labels))
+        self.course.add(labels, predicted)
+        return predicted
+
+
+@dataclass(eq=False)
+class Contender(Course):
+    """A candidate: it predicts by the expert that was best before."""
+
+    experts: list[Expert]
+
+    def learn(self, X: Any, labels: NDArray[np.int32], metric: str, run: Fit) -> None:
+        """Let all experts predict and learn a block of rows."""
+        leader = self.leader(metric)
+        for each in self.experts:
+            began, predicted = run.seconds, each.learn(X, labels)
+            each.seconds += run.seconds - began
+            if each is leader:
+                self.add(labels, predicted)
+
+    def leader(self, metric: str) -> Expert:
+        """Return the expert that is best by now; at first the first."""
+        courses = [each.course for each in self.experts]
+        return self.experts[courses.index(_best(courses, metric))]
+
+
+@dataclass
+class Stream:
+    """The outcome by now.
+
+    Attributes
+    ----------
+    metric : str
+        One of `METRICS`.
+    block : int
+        Rows that go by at a time.
+    all_rows : int
+        Of the stream.
+    contenders, references : list of Course
+    rows : int
+        Judged by now.
+    is_interrupted : bool
+        Whether Ctrl-C ended it.
+    """
+
+    metric: str
+    block: int
+    all_rows: int
+    contenders: list[Contender]
+    references: list[Course]
+    rows: int = 0
+    is_interrupted: bool = False
+
+    @property
+    def window(self) -> int:
+        """Over how many rows a rolling metric is."""
+        return self.block * _WINDOW
+
+    @property
+    def chosen(self) -> Contender:
+        """The candidate that is best by now."""
+        return _best(self.contenders, self.metric)
+
+    @property
+    def to_beat(self) -> Course:
+        """The better of the references."""
+        return _best(self.references, self.metric)
+
+    @property
+    def chance(self) -> float:
+        """The p that the choice is no better than that, by Wilcoxon's test over blocks of rows."""
+        from scipy.stats import wilcoxon
+
+        own, other = (np.array(each.rolling(self.metric, 1)) for each in (self.chosen, self.to_beat))
+        return float(wilcoxon(own, other, alternative="greater").pvalue) if np.any(own != other) else 1.0
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """The rows by which each block ends."""
+        return np.minimum(self.block * np.arange(1, len(self.chosen.tallies)), self.all_rows)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the choice is better than the references, beyond chance."""
+        return self.chosen.value(self.metric) > self.to_beat.value(self.metric) and self.chance < _SIGNIFICANT
+
+    def finished(self) -> Any:
+        """Return the classifier that is chosen, with all rows learned."""
+        leader = self.chosen.leader(self.metric)
+        leader.classifier._keep(leader.solver, leader.classifier._state, self.rows)
+        return leader.classifier
+
+    def to_csv(self) -> str:
+        """Return the rolling metric of all after every block, a column each."""
+        import pandas as pd
+
+        columns = {each.name: each.rolling(self.metric) for each in (*self.contenders, *self.references)}
+        return pd.DataFrame({"row": self.ends, **columns}).to_csv(index=False)
+
+
+def judge(
+    data: Data, tried: Sequence[Candidate], metric: str, *, seconds: float, changed: Callable[[Stream], None]
+) -> Stream:
+    """Return how candidates do on the training rows and then the test rows of a problem, in their order.
+
+    Parameters
+    ----------
+    data : Data
+    tried : sequence of Candidate
+    metric : str
+        One of `METRICS`; if it is empty, accuracy, or balanced accuracy where a class is rare.
+    seconds : float
+        After which no more rows are judged; Ctrl-C ends it, too.
+    changed : function
+        Called after every block with the outcome so far.
+
+    Raises
+    ------
+    ConfigError
+        If the metric is not of labels.
+    """
+    X, labels = _in_order(data.problem)
+    c = len(data.problem.classes)
+    metric = metric or _fitting(labels, c)
+    if metric not in METRICS:
+        raise ConfigError(f"--metric {metric}: --online judges by one of {', '.join(METRICS)}")
+    contenders = [_contender(each, data, c) for each in tried]
+    references = {"majority so far": _majority(labels, c), "no change": np.append(np.zeros(1, np.int32), labels[:-1])}
+    block, run = max(_LEAST_BLOCK, -(-len(labels) // _BLOCKS)), Fit(seconds)
+    stream = Stream(metric, block, len(labels), contenders, [Course(name, [_nothing(c)]) for name in references])
+    try:
+        while stream.rows < len(labels) and not run.is_over:
+            part = slice(stream.rows, stream.rows + block)
+            for each in contenders:
+                each.learn(X[part], labels[part], metric, run)
+                if part.stop >= max(_RACED, WARM_UP * len(labels)):
+                    each.experts = [each.leader(metric)]
+            for course, predicted in zip(stream.references, references.values(), strict=True):
+                course.add(labels[part], predicted[part])
+            stream.rows = min(part.stop, len(labels))
+            changed(stream)
+    except KeyboardInterrupt:
+        stream.is_interrupted = True
+    for course in (*contenders, *stream.references):  # a block under way may be known of some
+        del course.tallies[-(-stream.rows // block) + 1 :]
+    return stream
+
+
+def _contender(candidate: Candidate, data: Data, classes: int) -> Contender:
+    import mpu_bench
+
+    experts = []
+    for setting in candidate.settings():
+        made = getattr(mpu_bench, candidate.classifier)
+        classifier = made(**candidate.fixed, **setting, random_state=data.seed, probability=True)
+        classifier.classes_, classifier.n_features_in_ = np.arange(classes), data.problem.features
+        experts.append(Expert(setting, classifier, classifier._solver(0), Course("", [_nothing(classes)])))
+    return Contender(candidate.name, [_nothing(classes)], experts)
+
+
+def _in_order(problem: Problem) -> tuple[Any, NDArray[np.int32]]:
+    """Return all rows with their labels, those of the training part first."""
+    parts = [as_array(each, problem.features) for each in (problem.train, problem.test)]
+    X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else scipy.sparse.vstack(parts, format="csr")
+    return X, np.concatenate([problem.labels, problem.test_labels]).astype(np.int32)
+
+
+def _fitting(labels: NDArray[np.int32], classes: int) -> str:
+    shares = np.bincount(labels, minlength=classes) / len(labels)
+    return "balanced-accuracy" if shares.min() < 2 * RARE / classes else "accuracy"
+
+
+def _majority(labels: NDArray[np.int32], classes: int) -> NDArray[np.int32]:
+    """Return for every row the class that most rows before had."""
+    counts, best, found = [0] * classes, 0, []
+    for label in labels.tolist():
+        found.append(best)
+        counts[label] += 1
+        best = label if counts[label] > counts[best] else best
+    return np.array(found, np.int32)
+
+
+def _nothing(classes: int) -> NDArray[np.int64]:
+    return np.zeros((3, classes), np.int64)
+
+
+def _counted(labels: NDArray[np.int32], predicted: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
+    """Return the tally of some rows, see `value_of`."""
+    each = labels, labels[labels == predicted], predicted
+    return np.array([np.bincount(part, minlength=classes) for part in each])
+
+
+def _best(courses: Sequence[_C], metric: str) -> _C:
+    """Return the best course, the first of equals, and the first of all where nothing is known."""
+    return max(courses, key=lambda each: np.nan_to_num(each.value(metric), nan=-1.0))
