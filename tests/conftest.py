@@ -36,11 +36,13 @@ gc.set_threshold(50_000, 20, 50)
 
 _TESTS = Path(__file__).parent
 #: what takes longest begins first, so that no worker is left with it at the end; with the fewest tests a file, xdist
-#: would begin it last. What waits for other processes stands between what compiles.
+#: would begin it last. First the contract, which compiles every solver once, and what other processes run then is
+#: compiled; what waits for them stands between what compiles further.
 _LONGEST = (
-    "faults/test_campaigns.py", "estimators", "faults/test_cluster.py", "faults/test_zoo.py", "test_wheel.py",
-    "extension/test_kernel.py", "cli", "test_readme.py", "experiment", "solvers", "extension", "sweep", "core",
-    "data/cards", "test_river.py", "fuzz", "test_sabotage.py", "report", "test_documents.py",
+    "solvers/test_contract.py", "faults/test_campaigns.py", "estimators", "faults/test_cluster.py",
+    "faults/test_zoo.py", "test_wheel.py", "extension/test_kernel.py", "cli", "test_readme.py", "experiment", "solvers",
+    "extension", "sweep", "core", "data/cards", "test_river.py", "fuzz", "test_sabotage.py", "report",
+    "test_documents.py",
 )  # fmt: skip
 
 

@@ -32,10 +32,19 @@ _READY = b"ready"
 
 
 class Copies:
-    """A process that is copied for every command; it begins with the first."""
+    """A process that is copied for every command; it begins with the first.
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    Parameters
+    ----------
+    variables : mapping
+        Its environment.
+    modules : sequence of str
+        What it imports; none is all that any command needs.
+    """
+
+    def __init__(self, variables: Mapping[str, str], modules: Sequence[str] = ()) -> None:
         self.variables = dict(variables)
+        self._modules = modules
 
     def call(
         self, arguments: Sequence[str], place: Path, variables: Mapping[str, str], timeout: float = 200.0
@@ -82,8 +91,9 @@ class Copies:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())], env=self.variables, pass_fds=[theirs.fileno()]
-            )
+                [sys.executable, __file__, str(theirs.fileno()), *self._modules],
+                env=self.variables, pass_fds=[theirs.fileno()],
+            )  # fmt: skip
         assert ours.recv(_MOST_BYTES) == _READY
         return ours
 
@@ -94,11 +104,15 @@ class Copies:
             self._process.wait()
 
 
-def _serve(descriptor: int) -> None:
+def _serve(descriptor: int, modules: Sequence[str]) -> None:
     """Copy this process for every command that is asked for, and tell its number and its exit code."""
     import gc
+    import importlib
 
-    _import_all()
+    for module in modules:
+        importlib.import_module(module)
+    if not modules:
+        _import_all()
     gc.collect()
     gc.freeze()
     client = socket.socket(fileno=descriptor)
@@ -236,4 +250,4 @@ def _be_supervisor(command: list[str], variables: dict[str, str], descriptors: t
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    _serve(int(sys.argv[1]), sys.argv[2:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 Call = Callable[..., subprocess.CompletedProcess[str]]
+#: calls verbs, each as the command line does, and prints what each of them prints
+IN_ONE_PROCESS = """
+import json, sys
+from typer.testing import CliRunner
+from mpu_bench.cli.app import app
+told = [CliRunner().invoke(app, command) for command in json.loads(sys.argv[1])]
+assert not any(each.exit_code for each in told), [each.output for each in told]
+print(json.dumps([each.stdout for each in told]))
+"""
 
 
 @pytest.fixture(scope="session")
@@ -71,13 +81,18 @@ def test_a_person_with_a_file(call: Call, tmp_path: Path) -> None:
         "candidates.csv", "front.png", "front.svg", "model.mpu", "repeat.yaml",
     ]  # fmt: skip
     model = str(folder / "model.mpu")
-    predicted = call("-m", "mpu_bench", "predict", model, "mine.csv").stdout.splitlines()
+    commands = [
+        ["predict", model, "mine.csv"],
+        ["evaluate", model, "mine.csv"],
+        ["export-c", model, "--out", "model.c", "--check", "mine.csv"],
+        ["data", "add", "mine.csv", "--name", "persons"],
+    ]
+    told = json.loads(call("-c", IN_ONE_PROCESS, json.dumps(commands)).stdout.splitlines()[-1])
+    predicted = told[0].splitlines()
     assert len(predicted) == 301
     assert predicted[9] in ("9,no", "9,yes")
-    assert "error, %" in call("-m", "mpu_bench", "evaluate", model, "mine.csv").stdout
-    call("-m", "mpu_bench", "export-c", model, "--out", "model.c", "--check", "mine.csv")
+    assert "error, %" in told[1]
     assert "predict" in (tmp_path / "model.c").read_text(encoding="utf-8")
-    call("-m", "mpu_bench", "data", "add", "mine.csv", "--name", "persons")
     assert (tmp_path / "datasets" / "persons.yaml").is_file()
 
 

@@ -96,7 +96,7 @@ def test_the_fewest_seconds_come_to_a_choice_too(table: pd.DataFrame, place: Pat
     assert (place / "results" / "try-mine" / "model.mpu").exists()
 
 
-@pytest.mark.parametrize(("share", "metric"), [(0.5, None), (0.1, None), (0.3, "accuracy"), (0.3, "auc")])
+@pytest.mark.parametrize(("share", "metric"), [(0.5, None), (0.1, None), (0.3, "auc")])
 def test_nothing_is_chosen_where_nothing_beats_a_constant(
     place: Path, mpu_bench_command: Called, share: float, metric: str | None
 ) -> None:
@@ -104,7 +104,7 @@ def test_nothing_is_chosen_where_nothing_beats_a_constant(
     frame = pd.DataFrame(random.normal(size=(300, 3)).round(4), columns=["a", "b", "c"])
     frame.assign(label=np.where(random.random(300) < share, "yes", "no")).to_csv(place / "noise.csv", index=False)
     given = [] if metric is None else ["--metric", metric]
-    done = mpu_bench_command("try", "noise.csv", "--only", "dcd,bpegasos-100", "--jobs", "1", "--seconds", "20", *given)
+    done = mpu_bench_command("try", "noise.csv", "--only", "dcd,LinearSVC", "--jobs", "1", "--seconds", "20", *given)
     assert done.returncode == 1, done.stderr
     assert "noise: nothing was chosen, and no model is saved: the best, " in done.stdout
     assert "is not better than a constant beyond chance" in done.stdout

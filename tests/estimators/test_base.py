@@ -217,7 +217,7 @@ def _refusal(model: Any, X: Any, y: Any) -> str:
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
     ("name", "further"),
-    [*((name, {}) for name in _EXACTLY), ("MPUClassifier", {"kernel": "rbf", "gamma": 0.2, "multi_class": "ovo"})],
+    [*((name, {}) for name in _EXACTLY), ("MPUClassifier", {"multi_class": "ovo"})],
     ids=str,
 )
 def test_a_weight_is_as_so_many_rows(name: str, further: dict[str, Any], classes: int) -> None:
@@ -341,7 +341,7 @@ def test_truth_values_of_numpy_are_taken() -> None:
         estimators.SMOClassifier(fit_intercept="yes").fit(X, y)
 
 
-@pytest.mark.parametrize("kind", [estimators.SDCAClassifier, estimators.PegasosClassifier, estimators.SMOClassifier])
+@pytest.mark.parametrize("kind", [estimators.PegasosClassifier, estimators.SMOClassifier])
 def test_each_machine_of_a_pair_is_that_of_its_two_classes_alone(kind: Any) -> None:
     X, y = blobs(3)
     parameters = {"C": 0.5, "kernel": "linear", "multi_class": "ovo", "random_state": 0}

@@ -31,10 +31,10 @@ CONFIG = {
     "dataset": {"checkerboard": BOARD},
     "kernel": {NAME: {"gamma": {"over-features": 4}}},
     "solvers": [
-        {"smo": {"C": 10, "kernel": NAME, "tune": {"kernel.gamma": [0.01, 3], "holdout": 0.3}}},
+        {"smo": {"C": 10, "tolerance": 1e-6, "kernel": NAME, "tune": {"kernel.gamma": [0.01, 3], "holdout": 0.3}}},
         {"perceptron-oldest": {"vectors": 30}},
     ],
-    "stop": {"passes": 20},
+    "stop": {"passes": 500},
 }
 
 

@@ -58,7 +58,7 @@ def test_a_key_of_configs_is_overridden(copy: Path) -> None:
 
 
 def test_the_api_has_it(copy: Path) -> None:
-    printed = call(copy, command=("-c", PROGRAM))
+    printed = call(copy, program=PROGRAM)
     assert printed.splitlines() == ["2", "2"]
 
 

@@ -122,6 +122,6 @@ def test_an_older_folder_is_read_and_has_none_of_it(copy: Path) -> None:
 
 def test_the_documentation_has_it(copy: Path) -> None:
     program = "from documents import columns; print(columns.pages()['results.md'])"
-    text = call(copy, command=("-c", program))
+    text = call(copy, program=program)
     assert "| `weights_norm` | number |" in text
     assert "length of the weights" in text

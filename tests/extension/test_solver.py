@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -73,37 +72,31 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def called(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return checkout.called(copy / "src", copy, *arguments)
-
-
 def test_it_is_run_beside_the_others(copy: Path) -> None:
-    done = called(copy, "-m", "mpu_bench", "run", "small.yaml", "--data", "data", "--results", "run")
+    done = checkout.command(copy, "run", "small.yaml", "--data", "data", "--results", "run")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("my-solver") >= 2
-    report = called(copy, "-m", "mpu_bench", "report", "run/small", "--out", "page")
+    report = checkout.command(copy, "report", "run/small", "--out", "page")
     assert report.returncode == 0, report.stderr
     assert "my-solver" in (copy / "page" / "index.html").read_text("utf-8")
 
 
 def test_a_mistake_in_its_parameters_is_one_message(copy: Path) -> None:
     (copy / "wrong.yaml").write_text(CONFIG.replace("rate", "rtae"), encoding="utf-8")
-    done = called(copy, "-m", "mpu_bench", "run", "wrong.yaml", "--data", "data", "--results", "run")
+    done = checkout.command(copy, "run", "wrong.yaml", "--data", "data", "--results", "run")
     assert done.returncode == 2
     assert "wrong.yaml" in done.stderr
     assert "rate" in done.stderr
 
 
 def test_it_is_listed(copy: Path) -> None:
-    done = called(copy, "-m", "mpu_bench", "list", "solvers", "my-solver")
+    done = checkout.command(copy, "list", "solvers", "my-solver")
     assert done.returncode == 0, done.stderr
     assert "rate" in done.stdout
 
 
 def test_it_is_checked_a_classifier_and_has_a_page(copy: Path) -> None:
-    done = called(copy, "-c", ASKED)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+    told = json.loads(checkout.call(copy, program=ASKED).splitlines()[-1])
     assert told["mine"].startswith(str(copy))
     assert len(told["checks"]) >= 14
     assert told["score"] == told["saved"] == told["pickled"] > 0.8

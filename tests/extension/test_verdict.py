@@ -58,7 +58,7 @@ def test_tables_of_a_paper_have_it(copy: Path) -> None:
         "from pathlib import Path; from mpu_bench.report import overview; "
         f"overview.write(overview.by_table([overview.of_folder(Path('{RESULTS}'))]), Path('tables'))"
     )
-    call(copy, command=("-c", program))
+    call(copy, program=program)
     tables = {path.name: path.read_text("utf-8") for path in (copy / "tables").iterdir()}
     assert "| lucky guess |" in tables["mpu-2010-table1.md"]
     assert "| lucky guess |" in tables["overview.md"].partition("\n")[0]
@@ -67,5 +67,5 @@ def test_tables_of_a_paper_have_it(copy: Path) -> None:
 
 
 def test_the_documentation_has_its_meaning(copy: Path) -> None:
-    text = call(copy, command=("-c", "from documents import verdicts; print(verdicts.table_of_verdicts())"))
+    text = call(copy, program="from documents import verdicts; print(verdicts.table_of_verdicts())")
     assert "| lucky guess | a value that came out by luck | `by luck` |" in text

@@ -207,7 +207,7 @@ def test_meaningless_problems_are_refused(solver, kernel):
 
 
 def test_weights_of_examples_have_a_place_or_are_refused(solver, kernel):
-    problem = toys.problem(*toys.binary(agree=True), "dense")
+    problem = toys.problem(*toys.binary(agree=True), "dense64")  # as classifiers have them: less is compiled
     weighted = replace(problem, weights=np.ones(problem.n))
     if not solver.weighted or getattr(solver, "margin", "") == "hard":
         with pytest.raises(UserError, match=r"does not support weights of examples|no losses to weigh"):

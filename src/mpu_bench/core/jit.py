@@ -168,8 +168,9 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     Returns
     -------
     function
-        With ``register(type)``, a decorator. Raises `TypeError` (numba's own inside jitted code) where nothing is
-        registered for the type of the first argument, or the number of arguments is wrong.
+        With ``register(type, **options)``, a decorator; the options are of that body alone. Raises `TypeError` (numba's
+        own inside jitted code) where nothing is registered for the type of the first argument, or the number of
+        arguments is wrong.
     """
     if function is None:
         return lambda later: jit_dispatch(later, allocates=allocates, **options)
@@ -200,11 +201,11 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
             raise TypingError(complaint(first, 1 + len(others)))
         return types.Dispatcher(body.from_jitted)
 
-    def register(tuple_type: type) -> Callable[..., Any]:
+    def register(tuple_type: type, **own: Any) -> Callable[..., Any]:
         def keep(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(signature(body).parameters) != arguments:
                 raise TypeError(f"{name} takes {arguments} arguments; the body for {tuple_type.__name__} does not")
-            bodies.setdefault(tuple_type, Jitted(body, settings))
+            bodies.setdefault(tuple_type, Jitted(body, settings | own))
             return body
 
         return keep

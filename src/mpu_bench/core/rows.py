@@ -48,25 +48,37 @@ Rows = Dense | Sparse | Ones
 
 
 class AnyRows(NamedTuple):
-    """Rows of any kind in one type, so that code that looks at a row once is compiled once and not once per kind.
+    """Rows of any kind and precision in one type, so that code that looks at a row once is compiled once for all.
 
-    The arrays of the kinds that they are not are empty, and of the same precision, so that there are two types at most.
-    Of the operations below it has `squared_norm`, `nonzeros` and `prefetch_row`.
+    The arrays of what they are not are empty. Of the operations below it has `squared_norm`, `nonzeros` and
+    `prefetch_row`.
     """
 
-    dense: NDArray[np.floating[Any]]
-    values: NDArray[np.floating[Any]]
+    dense: NDArray[np.float32]
+    precise_dense: NDArray[np.float64]
+    values: NDArray[np.float32]
+    precise_values: NDArray[np.float64]
     indices: NDArray[np.uint32]
     starts: NDArray[np.uint32]
 
 
+_NO_ROWS = AnyRows(
+    np.zeros((0, 0), np.float32),
+    np.zeros((0, 0)),
+    np.zeros(0, np.float32),
+    np.zeros(0),
+    np.zeros(0, np.uint32),
+    np.zeros(0, np.uint32),
+)
+
+
 def any_rows(rows: Rows) -> AnyRows:
     """Return the rows as `AnyRows`; nothing is copied."""
-    if isinstance(rows, Dense):
-        none = np.zeros(0, np.uint32)
-        return AnyRows(rows.values, np.zeros(0, rows.values.dtype), none, none)
-    values = np.asarray(rows.values) if isinstance(rows, Sparse) else np.zeros(0, np.float32)
-    return AnyRows(np.zeros((0, 0), values.dtype), values, rows.indices, rows.starts)
+    parts = rows._asdict()
+    if not isinstance(rows, Ones):
+        kind = "dense" if isinstance(rows, Dense) else "values"
+        parts[f"precise_{kind}" if rows.values.dtype == np.float64 else kind] = np.asarray(parts.pop("values"))
+    return _NO_ROWS._replace(**parts)
 
 
 _LINE = 64  # bytes of a cache line
@@ -151,17 +163,19 @@ def _(rows, i):
 
 @prefetch_row.register(AnyRows)
 def _(rows, i):
-    if len(rows.starts) == 0:
-        width = np.uint64(rows.dense.shape[1])
-        first, line = width * np.uint64(i), np.uint64(_LINE // rows.dense.itemsize)
-        for j in range(np.uint64(0), min(width, _FETCHED_LINES * line), line):
-            prefetch(rows.dense, first + j)
+    if len(rows.precise_dense) > 0:
+        prefetch_row(Dense(rows.precise_dense), i)
+    elif len(rows.dense) > 0:
+        prefetch_row(Dense(rows.dense), i)
+    elif len(rows.precise_values) > 0:
+        prefetch_row(Sparse(rows.precise_values, rows.indices, rows.starts), i)
+    elif len(rows.values) > 0:
+        prefetch_row(Sparse(rows.values, rows.indices, rows.starts), i)
     else:
-        prefetch(rows.values, rows.starts[i])
-        prefetch(rows.indices, rows.starts[i])
+        prefetch_row(Ones(rows.indices, rows.starts), i)
 
 
-@jit_dispatch(forceinline=True)
+@jit_dispatch
 def squared_norm(rows, i):
     """Return the squared Euclidean norm of row ``i``; a float64."""
 
@@ -187,21 +201,20 @@ def _(rows, i):
     return np.float64(rows.starts[i + np.uint32(1)] - rows.starts[i])
 
 
-@squared_norm.register(AnyRows)
+@squared_norm.register(AnyRows, forceinline=True)  # a call with all these arrays takes longer than the choice
 def _(rows, i):
-    total = 0.0
-    if len(rows.starts) == 0:
-        for j in range(rows.dense.shape[1]):
-            total += np.float64(rows.dense[i, j]) * rows.dense[i, j]
-    elif len(rows.values) == 0:
-        total += rows.starts[i + np.uint32(1)] - rows.starts[i]
-    else:
-        for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-            total += np.float64(rows.values[k]) * rows.values[k]
-    return total
+    if len(rows.precise_dense) > 0:
+        return squared_norm(Dense(rows.precise_dense), i)
+    if len(rows.dense) > 0:
+        return squared_norm(Dense(rows.dense), i)
+    if len(rows.precise_values) > 0:
+        return squared_norm(Sparse(rows.precise_values, rows.indices, rows.starts), i)
+    if len(rows.values) > 0:
+        return squared_norm(Sparse(rows.values, rows.indices, rows.starts), i)
+    return squared_norm(Ones(rows.indices, rows.starts), i)
 
 
-@jit_dispatch(forceinline=True)
+@jit_dispatch
 def nonzeros(rows, i, indices, values):
     """Copy the non-zeros of row ``i`` to the beginning of two arrays of shape (d,), and return how many there are.
 
@@ -242,29 +255,17 @@ def _(rows, i, indices, values):
     return m
 
 
-@nonzeros.register(AnyRows)
+@nonzeros.register(AnyRows, forceinline=True)
 def _(rows, i, indices, values):
-    m = np.int64(0)
-    if len(rows.starts) == 0:
-        d, all_of_them = rows.dense.shape[1], True
-        for j in range(d):
-            indices[j], values[j] = j, rows.dense[i, j]
-            all_of_them &= rows.dense[i, j] != 0
-        if all_of_them:
-            return d
-        for j in range(d):
-            indices[m], values[m] = j, rows.dense[i, j]
-            m += rows.dense[i, j] != 0
-        return m
-    first = rows.starts[i]
-    m = np.int64(rows.starts[i + np.uint32(1)] - first)
-    if len(rows.values) == 0:
-        for k in range(m):
-            indices[k], values[k] = rows.indices[first + np.uint32(k)], 1
-    else:
-        for k in range(m):
-            indices[k], values[k] = rows.indices[first + np.uint32(k)], rows.values[first + np.uint32(k)]
-    return m
+    if len(rows.precise_dense) > 0:
+        return nonzeros(Dense(rows.precise_dense), i, indices, values)
+    if len(rows.dense) > 0:
+        return nonzeros(Dense(rows.dense), i, indices, values)
+    if len(rows.precise_values) > 0:
+        return nonzeros(Sparse(rows.precise_values, rows.indices, rows.starts), i, indices, values)
+    if len(rows.values) > 0:
+        return nonzeros(Sparse(rows.values, rows.indices, rows.starts), i, indices, values)
+    return nonzeros(Ones(rows.indices, rows.starts), i, indices, values)
 
 
 @jit_dispatch

@@ -164,7 +164,9 @@ def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
 @jit
 def free_entries_for(vectors, rows, i, times):
     """Return how many entries must be free to put row i so many times, and to put one vector between two."""
-    length = len(rows.dense[0]) if len(rows.starts) == 0 else np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
+    length = np.int64(rows.dense.shape[1] + rows.precise_dense.shape[1])
+    if len(rows.starts) > 0:
+        length = np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
     return times * length + 2 * max(vectors.entries.longest[0], length)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
@@ -123,12 +122,14 @@ class Precomputed(_Parameters, Kernel):
 
 def _is_positive_semidefinite(kernel: Precomputed) -> bool:
     """Return whether no eigenvalue is below zero by more than rounding explains: whether a factor exists then."""
+    from scipy.linalg import LinAlgError, cholesky  # a tenth of a second that no other kernel needs
+
     shifted = kernel.matrix.astype(np.float64) + kernel.offset
     n, unit = len(shifted), float(np.finfo(kernel.matrix.dtype).eps)
     shifted[np.diag_indices(n)] += _UNITS_OF_ROUNDING * n * unit * kernel.scale
     try:
-        scipy.linalg.cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
+        cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
         return False
     return True
 

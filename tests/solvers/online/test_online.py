@@ -31,8 +31,11 @@ def test_kernel_values_that_overflow_are_refused(name, parameters, scale):
     assert solver.advance(state, Until()) == Status.DONE
 
 
-@pytest.mark.parametrize("maintenance", ["projection", "smallest", "random"])
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 0.0, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("maintenance", "kernel"),
+    [("projection", Linear()), ("smallest", Polynomial(1.0, 0.0, 2)), ("random", Polynomial(1.0, 0.0, 2))],
+    ids=str,
+)
 def test_rows_of_zeros_have_no_kernel_value_above_zero_and_do_no_harm(maintenance, kernel):
     matrix, labels = toys.real()
     matrix[::4] = 0.0

@@ -71,7 +71,7 @@ from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
+from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
@@ -86,6 +86,7 @@ from mpu_bench.solvers.meb.core_set import (
     compact,
     enlarged_core_set,
     new_core_set,
+    new_examples,
     squared_point_norm,
     value_with_itself,
     values_from,
@@ -229,7 +230,7 @@ class BallSolver(Solver):
             ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
         state = State(
             problem,
-            Examples(any_rows(rows), problem.labels, kernel, per_example(self.C, problem)),
+            new_examples(rows, problem.labels, kernel, per_example(self.C, problem)),
             new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb, precision),
             new_history(n, features, 0, 0, precision),
             new_search(n, sampled, 0 if sampled == n else confirmations, seed),
@@ -321,10 +322,10 @@ def _first_ball(
     examples: Examples, core: CoreSet, search: Search, ball: np.recarray[Any, Any], counters: NDArray[np.int64]
 ) -> None:
     """Find the minimal ball of some random points by SMO, from alphas in the ratio of their C, and keep some."""
-    points, n = min(FIRST_POINTS, len(examples.labels)), len(examples.labels)
+    points = min(FIRST_POINTS, len(examples.labels))
     kernel_rows = np.empty((points, points), core.buffer.dtype)
     _first_points(examples, core, search, kernel_rows, counters)
-    C = np.broadcast_to(examples.C, n)[core.members[:points]]
+    C = examples.C[core.members[:points] & examples.mask]
     ratios, largest = C / C.max(), float(C.max())
     total = float(ratios.sum())
     core.coefficients[:points] = core.signs[:points] * (ratios / total)

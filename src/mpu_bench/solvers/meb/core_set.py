@@ -20,13 +20,13 @@ from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
-from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
+from mpu_bench.core.rows import AnyRows, Rows, any_rows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, grown, new_vectors, put
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision
-from mpu_bench.solvers.certificates import Weight, bound
+from mpu_bench.solvers.certificates import Weight
 
 _VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
 _FEWEST_ROWS = 2  # there is always room for two: SMO works with a pair
@@ -38,7 +38,19 @@ class Examples(NamedTuple):
     rows: AnyRows
     labels: NDArray[np.int32]  #: (n,) 0 or 1
     kernel: Kernel
-    C: Weight  #: of all, or of each (n,)
+    C: NDArray[np.float64]  #: (1,) of all, or (n,) of each: of one type, so that both are compiled once
+    mask: np.uint32  #: of an example's number: 0, or all bits
+
+
+def new_examples(rows: Rows, labels: NDArray[np.int32], kernel: Kernel, C: Weight) -> Examples:
+    """Return examples that have one C, or each their own."""
+    return Examples(any_rows(rows), labels, kernel, np.atleast_1d(C), np.uint32(0xFFFFFFFF * np.ndim(C)))
+
+
+@jit(inline="always")
+def cost_of(examples, i):
+    """Return C_i, the cost of an example's loss."""
+    return examples.C[np.uint32(i) & examples.mask]
 
 
 class CoreSet(NamedTuple):
@@ -175,7 +187,7 @@ def add_slot(core, examples, i, response):
     put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = np.float64(value_with_itself(examples, core.vectors, slot)) + 1.0 + 1.0 / bound(examples.C, i)
+    core.diagonal[slot] = np.float64(value_with_itself(examples, core.vectors, slot)) + 1.0 + 1.0 / cost_of(examples, i)
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.ordering import number, order
-from mpu_bench.solvers.certificates import bound
-from mpu_bench.solvers.meb.core_set import CoreSet, Examples, kept_row
+from mpu_bench.solvers.meb.core_set import CoreSet, Examples, cost_of, kept_row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
 _MOST_MOVES, _MOST_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
@@ -68,7 +67,7 @@ def _(points, slot):
 
 @loss_weight.register(RowsOfCoreSet)
 def _(points, slot):
-    return bound(points.examples.C, points.core.members[slot])
+    return cost_of(points.examples, points.core.members[slot])
 
 
 @jit
