@@ -221,7 +221,7 @@ def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) ->
 def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Called) -> None:
     done = mpu_bench_command("try", "digits", "--positive", "8", "--split", "0.5", "--missing", "drop")
     assert done.returncode == 2
-    assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card of its own" in done.stderr
+    assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card, not a file" in done.stderr
 
 
 def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Called) -> None:
