@@ -18,7 +18,7 @@ from hypothesis import settings
 import mpu_bench
 from command_line import environment
 from copies import Copies
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.guard.process import thread_variables
 
 # machines are shared: no test is timed; and a change must not fail by chance: what is tried is the same each time
@@ -122,10 +122,10 @@ def _place(item: pytest.Item) -> int:
 
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> DataHome:
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> DataDirectory:
     """A data directory for the whole session, so that real files are prepared once."""
     mirror = os.environ.get("MPU_BENCH_MIRROR")
-    return DataHome(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
+    return DataDirectory(tmp_path_factory.mktemp("data-home"), (mirror,) if mirror else (), offline=True)
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +151,7 @@ def _uncounted_arrays_stay() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: DataHome) -> None:
+def _own_surroundings(monkeypatch: pytest.MonkeyPatch, shared_home: DataDirectory) -> None:
     """Keep tests away from the user's data directory, mirror settings and network."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(shared_home.folder))
     monkeypatch.delenv("MPU_BENCH_OFFLINE", raising=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 
 SVMLIGHT = """\
@@ -42,7 +42,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.mirror = folder / "mirror"
-        self.home = DataHome(folder / "home", (str(self.mirror),), offline=True)
+        self.home = DataDirectory(folder / "home", (str(self.mirror),), offline=True)
         self.cards = folder / "datasets"
         for made in (self.mirror, self.cards):
             made.mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import open_content
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
@@ -38,13 +38,13 @@ def unhashed(url: str) -> RemoteFile:
     return RemoteFile("a9a", (url,))
 
 
-def put(home: DataHome, file: RemoteFile, content: bytes) -> Path:
+def put(home: DataDirectory, file: RemoteFile, content: bytes) -> Path:
     home.path(file).parent.mkdir(parents=True, exist_ok=True)
     home.path(file).write_bytes(content)
     return home.path(file)
 
 
-def message(file: RemoteFile, home: DataHome, action: Callable[..., object] = fetch) -> str:
+def message(file: RemoteFile, home: DataDirectory, action: Callable[..., object] = fetch) -> str:
     """Let it fail; one paragraph that names the file is wanted."""
     with pytest.raises(FetchError) as caught:
         action(file, home, **({"policy": IMPATIENT} if action is fetch else {}))
@@ -54,7 +54,7 @@ def message(file: RemoteFile, home: DataHome, action: Callable[..., object] = fe
     return text
 
 
-def failure(file: RemoteFile, home: DataHome, policy: Policy) -> str:
+def failure(file: RemoteFile, home: DataDirectory, policy: Policy) -> str:
     """Let a download fail; one paragraph is wanted, and no file."""
     with pytest.raises(FetchError) as caught:
         fetch(file, home, policy=policy)
@@ -70,7 +70,9 @@ class Told(list[str]):
         return Lines(self.append)
 
 
-def served(file: RemoteFile, home: DataHome, policy: Policy, content: bytes, secrets: Sequence[str] = ()) -> str | None:
+def served(
+    file: RemoteFile, home: DataDirectory, policy: Policy, content: bytes, secrets: Sequence[str] = ()
+) -> str | None:
     """Fetch what a hostile server may serve, and hold the downloader to its promises.
 
     The file is there and right, or it is not there and one message says why: one line, without control characters
@@ -103,6 +105,6 @@ def served(file: RemoteFile, home: DataHome, policy: Policy, content: bytes, sec
     return reason
 
 
-def left(home: DataHome) -> list[str]:
+def left(home: DataDirectory) -> list[str]:
     """List all files in the home but the locks of running processes."""
     return sorted(path.name for path in (home.folder / "files").rglob("*") if path.is_file())

@@ -103,7 +103,7 @@ def test_a_plan_says_what_a_run_would_do_and_does_nothing(
 def test_a_keyword_is_an_option_of_the_command() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'job'"):
         mpu_bench.run(CONFIG, job=2)  # type: ignore[call-arg]
-    with pytest.raises(ConfigError, match="--send-data: is for a cluster"):
+    with pytest.raises(ConfigError, match="--send-data: applies to a cluster"):
         mpu_bench.plan(CONFIG, send_data=True)
     with pytest.raises(ConfigError, match="did you mean 'mpu-2010'"):
         mpu_bench.reproduce("mpu-2011")
@@ -136,7 +136,7 @@ def test_opening_writes_nothing(results: mpu_bench.Results) -> None:
 
 
 def test_what_is_no_results_folder_is_one_message(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="absent: is no folder; results are in results/NAME"):
+    with pytest.raises(StoreError, match="absent: no such folder; results are in results/NAME"):
         mpu_bench.read(tmp_path / "absent")
     with pytest.raises(StoreError, match="holds no results"):
         mpu_bench.read(tmp_path)

@@ -302,7 +302,7 @@ def test_a_compressed_file_is_believed_only_so_far(tmp_path: Path, kind: str, mo
 def test_where_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
     write_all(tmp_path, {"a": "old", "c": "old"})
     (tmp_path / "b").mkdir()
-    with pytest.raises(StoreError, match="cannot be written: b is no regular file"):
+    with pytest.raises(StoreError, match="cannot be written: b is not a regular file"):
         write_all(tmp_path, {"a": "new", "b": "new", "c": b"new"})
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "c"}
     assert [(tmp_path / name).read_text() for name in "ac"] == ["old", "old"]
@@ -310,7 +310,7 @@ def test_where_one_file_cannot_be_written_none_is(tmp_path: Path) -> None:
 
 def test_a_file_takes_the_place_of_nothing_but_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         write_text(tmp_path / "pipe", "text")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 

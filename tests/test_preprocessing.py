@@ -90,7 +90,7 @@ def test_columns_in_another_order_are_found_by_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"), [("", "there is no number"), ("12a", "'12a' is not a finite number"), ("inf", "'inf' is not")]
+    ("cell", "told"), [("", "no number"), ("12a", "'12a' is not a finite number"), ("inf", "'inf' is not")]
 )
 def test_what_is_no_number_is_refused_by_row_and_column(cell: str, told: str) -> None:
     table = Table(columns=(NumberColumn(name="age"),))

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 
 pytestmark = pytest.mark.real_data
 
 
 @pytest.mark.parametrize(("config", "printed"), [("adult", 11434.4), ("web", 6605.17)])
-def test_table_1_of_mpu_2010(config: str, printed: float, tmp_path: Path, shared_home: DataHome) -> None:
+def test_table_1_of_mpu_2010(config: str, printed: float, tmp_path: Path, shared_home: DataDirectory) -> None:
     tight = "solvers.dcd.stop=[1.0e-4, 1.0e-7]"  # the second is the reference: its dual bounds the optimum
     command = [sys.executable, "-m", "mpu_bench", "run", config, "--set", tight, "--data", str(shared_home.folder)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250)

@@ -191,7 +191,7 @@ def test_the_tutorial(tmp_path: Path, follow: Follow) -> None:
     subprocess.run([sys.executable, "-c", block("python", "load_digits")], cwd=tmp_path, check=True, timeout=100)
     told = follow(command for command in commands_of("docs/tutorial.md") if "lecture" not in command)
     assert "even: 1437 x 65, 360 test rows" in told["mpu-bench run even.yaml"]
-    assert "all 15 checks hold" in told["mpu-bench check-solver my_solver.py"]
+    assert "all 15 tests pass" in told["mpu-bench check-solver my_solver.py"]
     assert "my-solver" in told["mpu-bench run my_solver.yaml"]
     assert "supported" in told["mpu-bench check results/even --all"]
 
@@ -211,7 +211,7 @@ def test_a_users_solver_then_ci(tmp_path: Path, follow: Follow) -> None:
     checked = "mpu-bench check-solver my_solver.py"  # by the test of the tutorial
     told = follow(command for command in commands_of("docs/own-solver.md") if command != checked)
     assert r"\textbf" in (tmp_path / "my_solver.tex").read_text(encoding="utf-8")
-    assert "all 15 checks hold" in told["mpu-bench check-solver pairwise.py"]
+    assert "all 15 tests pass" in told["mpu-bench check-solver pairwise.py"]
     assert told["mpu-bench run pairwise.yaml"].count(" 4.67 ") == 2, "the same optimum in two ways"
     (shell,) = (text for _, text in blocks("docs/ci.md") if "mkdir" in text)
     copying = [line for line in shell.splitlines() if line.startswith(("mkdir", "cp"))]
@@ -219,7 +219,7 @@ def test_a_users_solver_then_ci(tmp_path: Path, follow: Follow) -> None:
     steps = [each["run"] for each in workflow() if each.get("run", "").startswith("mpu-bench")]
     follow(command for command in steps if command != checked)
     told = follow(commands_of("docs/ci.md"))
-    assert "nothing has changed" in told["mpu-bench check results/my_solver --baseline baseline"]
+    assert "nothing changed" in told["mpu-bench check results/my_solver --baseline baseline"]
 
 
 def workflow() -> list[dict[str, Any]]:

@@ -215,9 +215,9 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
 @pytest.mark.parametrize(
     ("parameters", "x", "y", "words"),
     [
-        ({}, {"a": 1}, "c", "the label 'c' is none of classes: .False, True.; name all that will come"),
+        ({}, {"a": 1}, "c", "the label 'c' is not in classes: .False, True.; give all labels"),
         ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be finite"),
-        ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a word"),
+        ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a string"),
         ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
         ({"kernel": "rfb"}, {"a": 1}, True, "kernel is 'rfb'; it must be one of"),
     ],
@@ -244,7 +244,7 @@ def test_features_beyond_the_columns_are_ignored_with_one_warning() -> None:
             models[0].learn_one({"u": i % 2, "v": i % 3, "w": i, f"z late {i}": 1.0}, "ab"[i % 2])
             models[1].learn_one({"u": i % 2, "v": i % 3}, "ab"[i % 2])
     (message,) = [str(each.message) for each in warned]
-    assert "'w' and all new ones are ignored, for the 2 columns are taken" in message
+    assert "'w' and all new ones are ignored, since the 2 columns are in use" in message
     for x in ({"u": 1, "v": 2, "w": 9}, {"u": 0, "v": 1}):
         assert models[0].predict_one(x) == models[1].predict_one(x)
 

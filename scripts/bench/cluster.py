@@ -24,7 +24,7 @@ import psutil
 from distributed import Client, LocalCluster, get_worker
 
 from mpu_bench.config.read import read_config
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import environment, plan, runner
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.client import ClusterPool
@@ -73,7 +73,7 @@ def execute(client: Client, runs: int, seconds: float, place: Path) -> tuple[flo
     experiment = read_config(path)
     planned, memory, this = plan.Plan(plan.plan(experiment)[:runs]), [], psutil.Process()
     listener = runner.Listener(finished=lambda _run, _record: memory.append(this.memory_info().rss))
-    home = DataHome(place / "data", offline=True)
+    home = DataDirectory(place / "data", offline=True)
     with ClusterPool(client, make=make, about=about) as pool:
         pool.prepare("checkerboard", {"rows": 100, "test_rows": 50}, home, experiment.limits, listener.progress)
         wall, processor = time.perf_counter(), time.process_time()

@@ -138,10 +138,10 @@ def geometric_mean(ratios: Iterable[float]) -> float:
 def load(name: str, options: Mapping[str, Any] | None = None) -> Problem:
     """Return a dataset of the data directory, fetched where need be."""
     from mpu_bench.data.cards import catalog
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.data.prepare.load import load_problem
 
-    return load_problem(catalog.card(name, options), DataHome.from_options())
+    return load_problem(catalog.card(name, options), DataDirectory.from_options())
 
 
 def few_rows(problem: Problem, each: int = 50) -> Problem:

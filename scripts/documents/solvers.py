@@ -146,7 +146,7 @@ def _facts(name: str, solver: type[Solver]) -> str:
         ("kernels", KINDS_OF_KERNELS[solver.kernels]),
         ("classes", f"{solver.classes}{more}"),
         ("online", "yes: row by row, also from a stream" if solver.online else "no"),
-        ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
+        ("stops by itself", "yes" if solver.ends or not solver.sliceable else "no: the config needs stop:"),
         ("heeds `stop:`", "" if solver.sliceable else "no: it trains in one piece"),
         ("random", "no" if solver.deterministic else "yes, by the seed"),
         ("weights of classes", "yes: `class_weight`" if solver.weighted else "no"),

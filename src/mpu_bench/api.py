@@ -57,7 +57,7 @@ class Results:
         self.folder = Path(folder)  #: where they are
         self._frames: dict[str, pd.DataFrame] = {}
         if not is_folder(self.folder):
-            raise StoreError(f"{self.folder}: is no folder; results are in results/NAME, NAME being that of the config")
+            raise StoreError(f"{self.folder}: no such folder; results are in results/NAME, where NAME is the config's")
         with self._opened():
             pass
 

@@ -174,7 +174,7 @@ class Node:
         return self.document.locations.below(self.key)
 
     def holding(self, value: Any) -> Node:
-        """Return another value in the same place."""
+        """Return another value at the same location."""
         return replace(self, value=value)
 
     def error(self, message: str) -> UserError:

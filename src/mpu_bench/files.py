@@ -46,7 +46,7 @@ def is_folder(path: Path) -> bool:
 
 
 class NotRegularError(OSError):
-    """What stands at a path is no regular file; ``strerror`` says what it is."""
+    """What stands at a path is not a regular file; ``strerror`` says what it is."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -64,11 +64,11 @@ def open_regular(path: Path) -> BinaryIO:
     Raises
     ------
     OSError
-        If it cannot be opened, is no regular file, or no file can have this name; ``strerror`` says why.
+        If it cannot be opened, is not a regular file, or no file can have this name; ``strerror`` says why.
     """
     try:
         _check_regular(os.stat(path).st_mode, path)  # noqa: PTH116 - of a name that no file can have, too
-        # what has taken the file's place since is not waited for, and is looked at again
+        # what has replaced the file since is not waited for, and is looked at again
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except ValueError:  # a NUL, or half of a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
@@ -111,7 +111,7 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
         cannot = "" if isinstance(problem, NotRegularError) else "cannot be read: "
         raise error(f"{path}: {cannot}{words}") from None
     if len(content) > most_bytes:
-        raise error(f"{path}: is larger than {most_bytes:,} bytes, the most that such a file may have")
+        raise error(f"{path}: is larger than {most_bytes:,} bytes, the limit")
     return content
 
 
@@ -237,8 +237,8 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     binary stream
         For writing.
     """
-    if path.exists() and not path.is_file():  # such as /dev/null, which a file would take the place of
-        raise OSError(errno.EEXIST, f"{path.name} is no regular file", str(path))
+    if path.exists() and not path.is_file():  # such as /dev/null, which a file would replace
+        raise OSError(errno.EEXIST, f"{path.name} is not a regular file", str(path))
     temporary, stream = _temporary(path)
     try:
         with stream:
@@ -300,20 +300,20 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def told_if_unwritable(place: Path) -> Iterator[None]:
+def told_if_unwritable(path: Path) -> Iterator[None]:
     """Turn what the disk refuses, or a path that no system takes, into one message.
 
     Raises
     ------
     StoreError
-        Naming ``place``, and why.
+        Naming ``path``, and why.
     """
-    if "\0" in str(place):
-        raise StoreError(f"{place}: cannot be written: a path holds no NUL")
+    if "\0" in str(path):
+        raise StoreError(f"{path}: cannot be written: a path holds no NUL")
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{place}: cannot be written: {error.strerror or error}") from None
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:

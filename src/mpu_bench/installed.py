@@ -39,6 +39,6 @@ def folder_of(entry: EntryPoint) -> Path | None:
     """Return the folder that an entry point names as a package or a part of one; None where there is none."""
     top, *parts = entry.module.split(".")
     spec = PathFinder.find_spec(top)  # which imports nothing
-    places = spec.submodule_search_locations if spec else None
-    folders = (Path(place).joinpath(*parts) for place in places or ())
+    locations = spec.submodule_search_locations if spec else None
+    folders = (Path(location).joinpath(*parts) for location in locations or ())
     return next((folder for folder in folders if folder.is_dir()), None)

@@ -74,7 +74,7 @@ class NumberColumn(Strict):
         if missing.any():
             if self.fill is None:
                 row = first_row + int(np.flatnonzero(missing)[0])
-                raise DataError(f"row {row}, column '{self.name}': there is no number")
+                raise DataError(f"row {row}, column '{self.name}': no number")
             numbers = np.where(missing, self.fill, numbers)
         with np.errstate(over="ignore"):
             scaled = (numbers - self.shift) / self.width
@@ -203,9 +203,9 @@ class Table(Strict):
             return table
         missing = [name for name in expected if name not in given]
         extra = [name for name in given if name not in expected or given.count(name) > 1]
-        told = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
-        if told:
-            raise DataError(f"{' and '.join(told)}; the columns of the model are: {_listed(expected, 50)}")
+        problems = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
+        if problems:
+            raise DataError(f"{' and '.join(problems)}; the columns of the model are: {_listed(expected, 50)}")
         return table.iloc[:, [given.index(name) for name in expected]]
 
     def rows(self, table: pd.DataFrame, first_row: int = 1) -> Rows:
@@ -452,7 +452,7 @@ def _single(values: NDArray[Any]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         single: NDArray[np.float32] = values.astype(np.float32)
     if not np.isfinite(single).all():
-        raise DataError("a row holds a value that is no number or too large for float32")
+        raise DataError("a row holds a value that is not a number, or too large for float32")
     return single
 
 

@@ -162,7 +162,7 @@ class Record:
         "seconds of getting ready: compiling, or loading what was compiled before", unit="seconds",
         title="compiling seconds", format=".3g")
     kernel_matrix_seconds: float | None = measured(
-        "seconds of computing the kernel matrix that runs share, off the clock; 0 where another run had it made",
+        "seconds of computing the shared kernel matrix, off the clock; 0 where another run had it made",
         unit="seconds", format=".3g")
     presented: int | None = measured("examples seen; for batch solvers, iterations", title="examples seen",
         format=".3g", in_runs=False, in_curves=True, averaged=False)

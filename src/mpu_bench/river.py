@@ -77,7 +77,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
             raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
         if len(labels := list(self.classes)) < 2 or any(label in labels[:index] for index, label in enumerate(labels)):
-            raise ValueError(f"classes is {self.classes!r}; it must name two labels at least, each once")
+            raise ValueError(f"classes is {self.classes!r}; it must name at least two labels, each once")
         count: Any = self.n_features
         if not isinstance(count, Integral) or count < 1:
             raise ValueError(f"n_features is {self.n_features!r}; it must be a whole number from 1 on")
@@ -175,7 +175,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         for index, label in enumerate(self.classes):
             if label == y:
                 return index
-        raise ValueError(f"the label {y!r} is none of classes: {list(self.classes)}; name all that will come")
+        raise ValueError(f"the label {y!r} is not in classes: {list(self.classes)}; give all labels")
 
     def _row(self, x: Mapping[Any, Any], new_names: bool) -> NDArray[np.float64]:
         row, entries = np.zeros((1, self.n_features)), {}
@@ -203,7 +203,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         elif not self._is_full:
             self._is_full = True
             warnings.warn(
-                f"the feature {key!r} and all new ones are ignored, for the {self.n_features} columns are taken; "
+                f"the feature {key!r} and all new ones are ignored, since the {self.n_features} columns are in use; "
                 "give n_features, or hashing=True",
                 stacklevel=2,
             )
@@ -256,7 +256,7 @@ def _number(name: Any, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"the feature {name!r} is {value!r}; it must be a number or a word") from None
+        raise ValueError(f"the feature {name!r} is {value!r}; it must be a number or a string") from None
     if not np.isfinite(number):
         raise ValueError(f"the feature {name!r} is {value!r}; it must be finite")
     return number

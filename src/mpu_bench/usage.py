@@ -12,7 +12,7 @@ from typing import NamedTuple
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 _TASKS, _MACHINE = "/proc/self/task", "/proc/stat"
-_STEAL = 8  # its place in the first line of /proc/stat
+_STEAL = 8  # its index in the first line of /proc/stat
 
 
 class Usage(NamedTuple):

@@ -42,7 +42,14 @@ def test_from_a_file_to_a_result(mine: Path, place: Path, mpu_bench: Called) -> 
     data = str(place / "home")
     added = mpu_bench("data", "add", "mine.csv")
     assert added.returncode == 0, added.stderr
-    for told in ("left out", "numbers", "words", "label", "'answer' (the last column)", "32 training and 8 test rows"):
+    for told in (
+        "left out",
+        "numbers",
+        "categories",
+        "label",
+        "'answer' (the last column)",
+        "32 training and 8 test rows",
+    ):
         assert told in added.stdout
     command = added.stdout.splitlines()[-2]
     assert command == "mpu-bench run quickstart --set name=mine --set 'datasets=[mine]' --repeats 1"
@@ -82,17 +89,17 @@ def test_by_its_path_alone(
         ("half", "20", "20"),
     ]
     again = mpu_bench("run", "sub/own.yaml", "--dry-run", MPU_BENCH_DATA=str(place / "home"))
-    assert "2 runs, 2 of them with a result" in again.stdout
+    assert "2 runs, 2 finished" in again.stdout
 
 
 def test_the_verbs_for_a_file_of_ones_own(mine: Path, place: Path, called: Call) -> None:
     assert called("data", "add", "mine.csv", "--positive", "yes", "--name", "own")[0] == 0
     for verb, told in (
-        ("info", "(your own file, read where it is)"),
-        ("verify", "your own file, not prepared yet as it is now"),
+        ("info", "(your file, read where it is)"),
+        ("verify", "your file, not prepared in its current state"),
         ("path", "own-"),
         ("fetch", "32 training and 8 test rows of 3 features"),
-        ("verify", "your own file, as it was prepared"),
+        ("verify", "your file, unchanged since prepared"),
         ("info", "32 x 3 for training"),
         ("clean", "own: "),
     ):
@@ -128,7 +135,7 @@ def test_a_command_of_a_card_repeats_all_options(place: Path, called: Call) -> N
 
 def test_a_card_is_not_replaced_unasked(mine: Path, place: Path, called: Call) -> None:
     assert called("data", "add", "mine.csv")[0] == 0
-    assert "datasets/mine.yaml: is there already; call yours otherwise: --name NAME" in refused(called, "mine.csv")
+    assert "datasets/mine.yaml: already exists; choose another name (--name NAME)" in refused(called, "mine.csv")
     card = place / "datasets" / "mine.yaml"
     command = card.read_text("utf-8").splitlines()[1].removeprefix("# mpu-bench ")
     before = card.read_bytes()
@@ -139,7 +146,7 @@ def test_a_card_is_not_replaced_unasked(mine: Path, place: Path, called: Call) -
 
 
 def test_names_of_the_project_are_its_own(mine: Path, called: Call) -> None:
-    assert "the project has a dataset 'a9a' of its own" in refused(called, "mine.csv", "--name", "a9a")
+    assert "the project has a dataset 'a9a' already" in refused(called, "mine.csv", "--name", "a9a")
     assert "'../x' cannot be the name of a dataset" in refused(called, "mine.csv", "--name", "../x")
 
 
@@ -153,7 +160,7 @@ def test_names_of_the_project_are_its_own(mine: Path, called: Call) -> None:
         (["--missing", "zero"], "--missing: missing: must be 'refuse', 'median' or 'drop'"),
         (["--test", "none.csv"], "none.csv: cannot be read: No such file or directory"),
         (["--test", "mine.csv", "--split", "0.5"], "the test part comes from a file of its own"),
-        (["--label", "age"], "different numbers are those of a regression"),
+        (["--label", "age"], "different numbers suggest regression"),
         (["--separator", "||"], "--separator: separator: "),
         (["--first-index", "0"], "is a table, to which 'first_index' does not apply"),
     ],
@@ -168,7 +175,7 @@ def test_options_that_cannot_be(options: list[str], told: str, place: Path, mine
 def test_missing_numbers(mine: Path, place: Path, called: Call) -> None:
     mine.write_text(table(missing=True), encoding="utf-8")
     said = refused(called, "mine.csv")
-    assert "mine.csv, row 4, column 'age': there is no number (1 missing in this column); --missing median puts" in said
+    assert "mine.csv, row 4, column 'age': no number (1 missing in this column); --missing median puts" in said
     code, said = called("data", "add", "mine.csv", "--missing", "drop")
     assert (code, "31 training and 8 test rows" in said) == (0, True)
 

@@ -90,9 +90,41 @@ def test_every_verb_and_option_has_a_help(verb: list[str]) -> None:
         found = found.commands[name]  # type: ignore[attr-defined]
     assert found.help
     assert all(getattr(each, "help", None) for each in found.params), [each.name for each in found.params]
-    shown = CliRunner().invoke(app, [*verb, "--help"])
+    shown = CliRunner().invoke(app, [*verb, "--help"], prog_name="mpu-bench", terminal_width=78)
     assert shown.exit_code == 0
     assert "[[" not in shown.output
+    assert max(map(len, shown.output.splitlines())) <= 80
+    words = " ".join([found.help, *(each.help for each in found.params if not each.hidden)]).split()
+    assert [word for word in words if word not in shown.output.split()] == []
+
+
+@pytest.mark.parametrize("group", [[], ["data"], ["new"]], ids=" ".join)
+def test_lists_of_verbs_show_whole_sentences(group: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*group, "--help"], prog_name="mpu-bench", terminal_width=78)
+    assert "..." not in shown.output.partition("Commands:")[2]
+    assert max(map(len, shown.output.splitlines())) <= 80
+
+
+WIDE = [
+    ["list", "solvers"], ["list", "datasets"], ["list", "kernels"], ["list", "configs"], ["list", "solvers", "mpu"],
+    ["info"], ["data", "info", "adult"], ["show", "results/baseline/mpu-table1"],
+    ["check", "results/baseline/bpegasos-figure3"], ["check", "--all", "results/baseline/mpu-soft-margin"],
+    ["compare", "results/baseline/mpu-table1", "--solvers", "mpu", "dcd"],
+    ["compare", "results/baseline/mpu-table1-ci", "results/baseline/mpu-table1"],
+    ["run", "sbp-table2", "--dry-run", "--offline"], ["reproduce", "--paper", "mpu-2010", "--dry-run", "--offline"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", WIDE, ids=" ".join)
+def test_no_word_is_broken_on_a_terminal_of_80_columns(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    wide, narrow = (
+        CliRunner().invoke(app, arguments, env={"COLUMNS": width, "TTY_COMPATIBLE": "1", "TERM": "dumb"}).output
+        for width in ("1000", "80")
+    )
+    assert {word.strip(":;") for word in narrow.split()} <= {word.strip(":;") for word in wide.split()}
+    lines = [line for line in narrow.splitlines() if " = {" not in line]  # of BibTeX
+    assert max(map(len, lines)) <= 80
 
 
 LONG = "x" * 5000
@@ -179,7 +211,7 @@ def test_too_small_an_address_space_is_one_message(place: Path) -> None:
         ["sh", "-c", command], cwd=place, capture_output=True, env=environment(), text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "the limit on address space (ulimit -v) is 410 MB; at least 500 MB are needed" in " ".join(
+    assert "the limit on address space (ulimit -v) is 410 MB; mpu-bench needs at least 500 MB" in " ".join(
         done.stderr.split()
     )
 
@@ -218,4 +250,4 @@ def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path) -> No
     command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, "list", "configs"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "mpu-bench: the folder you are in was deleted; change to another and try again\n"
+    assert done.stderr == "mpu-bench: the current folder was deleted; change to another and try again\n"

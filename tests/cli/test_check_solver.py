@@ -98,7 +98,7 @@ def test_what_fails_is_told_check_by_check(mpu_bench: Called, place: Path) -> No
     assert set(found) == {check.words for check in CHECKS.values()}
     told = {
         "refuses_meaningless_problems": "holds",
-        "refuses_parameters_out_of_range": "FAILS: C=0 is taken, which its annotation excludes; a __post_init__ of its",
+        "refuses_parameters_out_of_range": "FAILS: C=0 is accepted, although its annotation excludes it; begin your",
         "is_a_function_of_the_seed": "FAILS: two runs with one seed do not come to the same: they differ in the",
         "slices_equal_one_long_advance": "FAILS: an advance by ",
         "nothing_changes_once_done": "FAILS: it says ends = True, and after 13 examples seen in 0 s",
@@ -109,7 +109,7 @@ def test_what_fails_is_told_check_by_check(mpu_bench: Called, place: Path) -> No
     for name, words in told.items():
         assert found[said(name)].startswith(words), found[said(name)]
     failing = sum(line.startswith("FAILS") for line in found.values())
-    assert done.stdout.splitlines()[-1] == f"{failing} of {len(CHECKS)} checks fail"
+    assert done.stdout.splitlines()[-1] == f"{failing} of {len(CHECKS)} tests fail"
 
 
 def test_an_exception_is_told_with_its_place_and_traceback(mpu_bench: Called, place: Path) -> None:

@@ -89,7 +89,7 @@ def test_plugins_files_and_models_travel(own: Path, machines: Machines, mpu_benc
     assert any((home / "prepared").is_dir() for home in homes)
     assert not any((home / "files").exists() for home in homes)
     again = mpu_bench(*options, "--cluster", str(machines.file), MPU_BENCH_DATA="empty")
-    assert "4 runs kept from before, 0 runs to do" in again.stderr
+    assert "4 runs finished before, 0 runs to do" in again.stderr
 
 
 def test_machines_without_a_way_out_say_so_or_are_sent_the_data(
@@ -136,13 +136,13 @@ def test_a_program_uses_a_cluster(place: Path, machines: Machines) -> None:
             ["--cluster", "laboratory"],
             "--cluster laboratory: give the address of a Dask scheduler (tcp://host:8786)",
         ),
-        (["--jobs-per-worker", "2"], "--jobs-per-worker: is for a cluster; give --cluster, too"),
-        (["--send-data"], "--send-data: is for a cluster; give --cluster, too"),
+        (["--jobs-per-worker", "2"], "--jobs-per-worker: applies to a cluster; give --cluster, too"),
+        (["--send-data"], "--send-data: applies to a cluster; give --cluster, too"),
         (
             ["--cluster", "local:2", "--jobs", "2"],
-            "--jobs 2: is for this machine; with --cluster give --jobs-per-worker",
+            "--jobs 2: applies to this machine; with --cluster use --jobs-per-worker",
         ),
-        (["--cluster", "local:2", "--pdb"], "--pdb makes runs in this process; leave out --cluster"),
+        (["--cluster", "local:2", "--pdb"], "--pdb runs in this process; remove --cluster"),
     ],
 )
 def test_a_mistake_is_one_message(place: Path, mpu_bench: Called, options: list[str], words: str) -> None:
@@ -179,7 +179,7 @@ def test_ctrl_c_at_a_terminal_reaches_the_command_alone(place: Path, rows: Rows)
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "interrupted: finished runs are kept" in said
+    assert "interrupted: finished runs are saved" in said
     assert "Traceback" not in said
     assert "distributed." not in said  # as its log lines begin
     statuses = [row["status"] for row in rows("slow")]

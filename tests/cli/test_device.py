@@ -82,7 +82,7 @@ def test_only_what_fits_is_chosen(bank: Path, mpu_bench: Called) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--device", "z80"), "--device z80: there is no such device; there are cortex-m0, cortex-m4"),
+        (("--device", "z80"), "--device z80: no such device; choose from cortex-m0, cortex-m4"),
         (("--flash", "32KB"), "--flash and --ram are those of a device: name it by --device"),
         (("--device", "cortex-m0", "--ram", "much"), "--ram much: must be a size above 0, such as 200MB"),
     ],

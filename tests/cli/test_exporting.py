@@ -35,9 +35,9 @@ def test_it_tells_how_many_labels_differ_and_what_it_takes(called, models: Path)
     assert code == 0
     assert "compared: 50 raw rows; labels that differ: 0 (100.00% agree); largest difference of a score: " in said
     assert "written: linear.c: int linear_predict(row) and void linear_scores(row, scores)" in said
-    assert "flash: 36 bytes of constants; RAM: 28 of arrays on the stack" in said
-    assert "a prediction: 5 multiply-adds; what a device takes: --device cortex-m0\n" in said
-    assert "is there already" in called("export-c", "linear.mpu", "--out", "linear.c")[1]
+    assert "flash: 36 bytes of constants; RAM: 28 bytes of stack arrays" in said
+    assert "per prediction: 5 multiply-adds; for flash, RAM and time on a device: --device cortex-m0\n" in said
+    assert "already exists" in called("export-c", "linear.mpu", "--out", "linear.c")[1]
     code, said = called("export-c", "kernel.mpu", "--check", "rows.csv", "--fixed-point", "--name", "tiny")
     assert code == 0
     assert "int tiny_predict(const int16_t *row)" in said
@@ -53,17 +53,17 @@ def test_without_rows_the_vectors_of_the_model_are_compared(called, models: Path
 
 def test_where_nothing_is_compared_it_says_so(called, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = called("export-c", "linear.mpu", "--out", "linear.c")[1]
-    assert "nothing was compared: there are no rows; name a file with --check DATA" in said
+    assert "labels not compared: no rows; name a file with --check DATA" in said
     monkeypatch.setenv("PATH", "")
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "linear.c", "--force")
     assert code == 0
-    assert "nothing was compared: there is no C compiler (cc, gcc or clang) on the PATH" in said
+    assert "labels not compared: no C compiler (cc, gcc or clang) on the PATH" in said
 
 
 def test_fixed_point_needs_rows(called, models: Path) -> None:
     code, said = called("export-c", "linear.mpu", "--fixed-point")
     assert code == 2
-    assert "--fixed-point needs rows, to know the ranges of the columns: name a file with --check DATA" in said
+    assert "--fixed-point needs rows to find the range of each column: name a file with --check DATA" in said
 
 
 def test_the_width_of_integers_needs_integers(called, models: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_does_not_answer_alike_is_not_written(called, models: Path) -> None
     for out in ((), ("--out", "close.c")):
         code, said = called("export-c", "close.mpu", "--check", "close.csv", "--fixed-point", "--bits", "8", *out)
         assert code == 1
-        assert "nothing is written: fewer than 99% of the labels are the same" in said
+        assert "nothing written: fewer than 99% of the labels agree" in said
         assert "close_predict" not in said
     assert not (models / "close.c").exists()
 
@@ -91,7 +91,7 @@ def test_an_onnx_file_that_does_not_answer_alike_is_not_written(called, models: 
     wrong = np.array(["a"] * 50), np.zeros((50, 1), np.float32)
     monkeypatch.setattr("mpu_bench.models.export.onnx_graph.runtime_answers", lambda *_: wrong)
     code, said = called("export-onnx", "linear.mpu", "--check", "rows.csv", "--out", "linear.onnx")
-    assert (code, "nothing is written: fewer than 99%" in said) == (1, True)
+    assert (code, "nothing written: fewer than 99%" in said) == (1, True)
     assert not (models / "linear.onnx").exists()
 
 
@@ -101,7 +101,7 @@ def test_what_is_known_to_be_too_coarse_is_written_only_if_rows_show_that_it_agr
     for verb, out in (("export-c", "far.c"), ("export-onnx", "far.onnx")):
         code, said = called(verb, "far.mpu", "--out", out)
         assert code == 2
-        assert "nothing is written: the intercept -2e+09 cancels against columns far from zero" in said
+        assert "nothing written: the intercept -2e+09 cancels against columns far from zero" in said
         assert "--check DATA" in said
         assert not (models / out).exists()
     if compiler.find_compiler() is not None:
@@ -117,14 +117,14 @@ def test_it_says_where_not_all_rows_are_compared(called, models: Path, monkeypat
     assert "compared: 50 raw rows;" in called("export-c", "linear.mpu", "--check", "rows.csv")[1]
     monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 20)
     said = called("export-c", "linear.mpu", "--check", "rows.csv")[1]
-    assert "compared: the first 20 raw rows (no more are taken);" in said
+    assert "compared: the first 20 raw rows (the limit);" in said
 
 
 @needs_compiler
 def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, models: Path) -> None:
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "it's $1.c", "--with-test")
     assert code == 0
-    assert "written beside it: it's $1_test.c, it's $1.mk, it's $1.ino" in said
+    assert "also written: it's $1_test.c, it's $1.mk, it's $1.ino" in said
     assert 'extern "C" int it_s_1_predict(const float *row);' in (models / "it's $1.ino").read_text(encoding="utf-8")
     if shutil.which("make") is None:
         return
@@ -137,7 +137,7 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
     (models / "other.c").unlink()
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
-    assert (code, "other_test.c: is there already" in said) == (2, True)
+    assert (code, "other_test.c: already exists" in said) == (2, True)
     assert not (models / "other.c").exists()
 
 
@@ -156,21 +156,21 @@ def test_what_a_device_takes_is_measured_or_estimated(called, models: Path, monk
         assert "bytes of flash, " in said
         assert "ms (1.5 cycles an instruction at 16 MHz, an estimate)" in said
         assert "bytes by arm-none-eabi-size, stack and instructions counted in qemu (microbit)" in said
-        assert "cortex-m0: 50 of 50 labels agree there" in said
+        assert "cortex-m0: 50 of 50 labels agree on the device" in said
         said = called("export-c", "linear.mpu", "--out", "linear.c", "--device", "cortex-m4")[1]
         assert "qemu (mps2-an386)" in said
-        assert "labels agree there" not in said  # of rows that were made up
+        assert "labels agree on the device" not in said  # of rows that were made up
     monkeypatch.setenv("PATH", "")
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--device", "cortex-m0")
     assert code == 0
     assert "cortex-m0: all of this is an estimate from a table of measured models (not installed: arm-none" in said
     code, said = called("export-c", "linear.mpu", "--device", "z80")
-    assert (code, "--device z80: there is no such device; there are cortex-m0, cortex-m4" in said) == (2, True)
+    assert (code, "--device z80: no such device; choose from cortex-m0, cortex-m4" in said) == (2, True)
 
 
 def test_what_gives_other_labels_on_a_device_is_not_written(called, models: Path, monkeypatch) -> None:
     wrong = Footprint(1000, 100, 1000, rows=50, differ=2)
     monkeypatch.setattr("mpu_bench.models.export.footprint.footprint", lambda *_, **__: wrong)
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "linear.c", "--device", "cortex-m0")
-    assert (code, "cortex-m0: 48 of 50 labels agree there" in said) == (1, True)
+    assert (code, "cortex-m0: 48 of 50 labels agree on the device" in said) == (1, True)
     assert not (models / "linear.c").exists()

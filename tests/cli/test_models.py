@@ -41,7 +41,7 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert [line.rpartition(",")[0] for line in lines[1:]] == [f"{i},{label}" for i, label in enumerate(found, 1)]
     code, said = called("predict", model, "rows.csv", "--out", "found.csv")
     assert code == 2
-    assert "found.csv: is there already; write over it with --force" in said
+    assert "found.csv: already exists; overwrite it with --force" in said
     assert called("predict", model, "rows.csv", "--out", "found.csv", "--force")[0] == 0
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
 
@@ -122,7 +122,7 @@ def test_evaluate_counts_what_is_predicted_for_what(called, place: Path, model: 
         (HEADING + ROWS + "39,state,perhaps,40\n", "row 4: its label 'perhaps' is none of the model's"),
         (HEADING + ROWS + "39,state,0,many\n", "row 4, column 'hours': 'many' is not a finite number"),
         (HEADING.replace("label", "y") + ROWS, "has no column 'label'; name that with --label"),
-        ("0 1:1 2:2\n", "is svmlight text; the model takes a table with named columns"),
+        ("0 1:1 2:2\n", "is svmlight; the model needs a table with named columns"),
     ],
 )
 def test_what_does_not_fit_the_model_is_one_message(called, place: Path, model: str, text: str, message: str) -> None:
@@ -184,7 +184,7 @@ def test_run_saves_models_that_evaluate_as_they_did(mpu_bench: Called, place: Pa
     assert not (place / "results/tried/models").exists()
     done = mpu_bench("run", "tried.yaml", "--save-models")
     assert done.returncode == 0, done.stderr
-    assert "made again, because they have a result and no saved model: 2 runs" in done.stderr
+    assert "re-run, because they have no saved model: 2 runs" in done.stderr
     files = sorted((place / "results/tried/models").iterdir())
     assert [re.sub("-[0-9a-f]{16}", "", file.name) for file in files] == [
         "checkerboard-dcd-seed0.mpu", "checkerboard-dcd-seed1.mpu",

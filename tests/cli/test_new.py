@@ -27,7 +27,7 @@ def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
     (place / "my_solver.yaml").write_text("mine\n", encoding="utf-8")
     code, text = called("new", "solver", "my-solver")
     assert (code, text) == (
-        2, "mpu-bench: my_solver.yaml: is there already; choose another name, or another --file\n",
+        2, "mpu-bench: my_solver.yaml: already exists; choose another name, or another --file\n",
     )  # fmt: skip
     assert not (place / "my_solver.py").exists()
     assert (place / "my_solver.yaml").read_text(encoding="utf-8") == "mine\n"
@@ -39,9 +39,9 @@ def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
         ("my solver", None, "new solver: its name is 'my solver'; it must be a letter and then letters, digits"),
         ("8", None, "new solver: its name is '8'"),
         ("off", None, "which is no text in YAML"),
-        ("mpu", None, "the project has a solver 'mpu' of its own; choose another name"),
+        ("mpu", None, "the project already has a solver 'mpu'; choose another name"),
         ("mine", "mine.txt", "mine.txt: the name of the file must end in .py"),
-        ("numpy", None, "numpy.py: an installed package has a module 'numpy', in whose place"),
+        ("numpy", None, "numpy.py: an installed package has a module 'numpy', which the file would hide"),
         ("annotated-types", None, "an installed package has a module 'annotated_types'"),
         ("json", None, "json.py: Python itself has a module 'json'"),
     ],

@@ -90,7 +90,7 @@ def test_from_configs_to_tables(shipped_configs: Path, tmp_path: Path) -> None:
     assert "phy_train" in physics.reason
     assert "covtype" in covertype.reason
     _, again = reproduce()
-    assert "1 run kept from before, 0 runs to do" in again
+    assert "1 run finished before, 0 runs to do" in again
     words = ["run", "sbp-tiny", "--profile", "ci", "--offline", "--only", "dataset=checkerboard"]
     assert CliRunner().invoke(app, words).exit_code == 0
     with Store(tmp_path / "results" / "sbp-tiny-ci") as store:
@@ -176,7 +176,7 @@ def test_several_runs_at_once_only_where_seconds_are_not_judged(
     assert code == 0, told
     assert at_once == [1 if is_timed else 3 for is_timed in timed]
     not_timed = {each.name for each in found if not each.is_timed}
-    assert f"3 runs at once, so that their seconds tell nothing: {', '.join(not_timed)}" in told
+    assert f"3 parallel runs, so their seconds are not comparable: {', '.join(not_timed)}" in told
 
 
 def test_a_dry_run_tells_what_is_to_do_and_does_nothing(shipped_configs: Path, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_dry_run_tells_what_is_to_do_and_does_nothing(shipped_configs: Path, t
     assert code == 1  # a config cannot be read
     rows = {line.split()[0]: " ".join(line.split()) for line in told.splitlines() if "-tiny-ci" in line}
     assert rows["mpu-tiny-ci"] == "mpu-tiny-ci 1 0 1 unknown"
-    assert rows["sbp-tiny-ci"] == ("sbp-tiny-ci 3 0 1 unknown 2 (physics: to be had by hand only; covertype: offline)")
+    assert rows["sbp-tiny-ci"] == ("sbp-tiny-ci 3 0 1 unknown 2 (physics: manual download only; covertype: offline)")
     assert "to do: 2 runs, training time unknown" in told
     assert "to download: nothing" in told
     assert not (tmp_path / "results").exists()

@@ -40,7 +40,7 @@ def test_no_run_writes_over_kept_results(place: Path, mpu_bench: Called, more: l
     before = {path.name: path.read_bytes() for path in kept.iterdir()}
     done = mpu_bench("run", "tried.yaml", *more)
     assert done.returncode == 2
-    assert "holds results that are kept" in done.stderr
+    assert "is a baseline, which runs must not change" in done.stderr
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
 
 

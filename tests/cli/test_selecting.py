@@ -70,7 +70,7 @@ def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
     evaluated = mpu_bench_command("evaluate", "results/try-mine/model.mpu", "mine.csv")
     assert evaluated.returncode == 0, evaluated.stderr
     assert all(f"{words}, %: " in evaluated.stdout for words in ("F1", "AUC", "average precision"))
-    assert "mine.csv: holds the rows that this model was trained on" in evaluated.stderr
+    assert "mine.csv: contains the rows that this model was trained on" in evaluated.stderr
     table.iloc[:90].to_csv(place / "new.csv", index=False)
     assert "trained on" not in mpu_bench_command("evaluate", "results/try-mine/model.mpu", "new.csv").stderr
 
@@ -221,7 +221,7 @@ def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) ->
 def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Called) -> None:
     done = mpu_bench_command("try", "digits", "--positive", "8", "--split", "0.5", "--missing", "drop")
     assert done.returncode == 2
-    assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card of its own" in done.stderr
+    assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card, not a file" in done.stderr
 
 
 def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Called) -> None:

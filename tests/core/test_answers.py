@@ -97,7 +97,7 @@ def test_whatever_is_a_number_becomes_a_float(given, kept) -> None:
     "given", ["hello", "1.5", 1j, True, np.array([1.5]), [1.0], np.ma.masked, Silent(), np.bool_(1)]
 )
 def test_whatever_is_no_number_is_named(given) -> None:
-    with pytest.raises(SolverError, match=r"odd: measures\(\) gives objective .*, which is no number"):
+    with pytest.raises(SolverError, match=r"odd: measures\(\) gives objective .*, which is not a number"):
         answers.measures(solver(measures=Measures(objective=given)), None)
 
 

@@ -86,7 +86,7 @@ def test_batch_solvers_refuse_a_stream():
     _, problem = streamed(1200, 500)
     with pytest.raises(DataError) as caught:
         DCD().start(problem, Linear(), 0)
-    said = "toy is a stream of 1,200 examples; dcd needs them all in memory: leave out stream: true, or name an online"
+    said = "toy is a stream of 1,200 examples; dcd needs them all in memory: remove stream: true, or choose an online"
     assert said in str(caught.value)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 
 
 @pytest.fixture
@@ -18,5 +18,5 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> DataHome:
-    return DataHome(tmp_path / "home")
+def home(tmp_path: Path) -> DataDirectory:
+    return DataDirectory(tmp_path / "home")

@@ -42,10 +42,10 @@ def printed(terminal: bool, records: Sequence[Record], table: bool = True, kept:
 
 def test_a_finished_run_is_one_line_that_names_what_varies() -> None:
     first, second, _ = printed(False, [DONE, DONE], kept=2).splitlines()
-    assert first == "2 runs kept from before, 2 runs to do"
+    assert first == "2 runs finished before, 2 runs to do"
     assert second == (
         "1/2  digits dcd seed=0: done in 2 s, objective 12.5, gap 1.0e-03, test error 5.00 % "
-        "(after 1.5 s of compiling, once on a machine)"
+        "(after 1.5 s of compilation, once per machine)"
     )
 
 

@@ -26,7 +26,7 @@ def shown(datasets: int, solvers: int, width: int, height: int) -> list[str]:
     ]  # fmt: skip
     overall = Overall(runs, [60.0] * len(runs))
     overall.has_ended(runs[0], "", record({"status": "done", "train_seconds": 30.0, "test_error": 0.25}))
-    overall.is_at(runs[-1], "the last one", "training " * 20, seconds=5.0)
+    overall.is_at(runs[-1], "the last one", "training " * 20)
     console = Terminal(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
     console.print(screen(overall, console))
     return console.file.getvalue().splitlines()
@@ -34,10 +34,21 @@ def shown(datasets: int, solvers: int, width: int, height: int) -> list[str]:
 
 def test_a_line_for_each_dataset_and_solver() -> None:
     heading, first, *_, last, below, now = shown(2, 3, 100, 20)
-    assert heading.split() == ["dataset", "solver", "done", "running", "failed", "training", "s", "test", "error,", "%"]
+    assert heading.split() == [
+        "dataset",
+        "solver",
+        "done",
+        "running",
+        "failed",
+        "training",
+        "seconds",
+        "test",
+        "error,",
+        "%",
+    ]
     assert first.split() == ["dataset-0", "solver-0", "1/1", "30", "25.00"]
     assert last.split() == ["dataset-1", "solver-2", "0/1", "1"]
-    assert "1 of 6 runs, about 5 min left" in below
+    assert "1 of 6 runs, about 3 min left" in below
     assert now.startswith("the last one: training")
 
 

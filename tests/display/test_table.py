@@ -48,7 +48,7 @@ def test_means_and_deviations_over_seeds() -> None:
 
 def test_the_published_number_stands_beside_the_measured_one() -> None:
     text = printed([record()], 150, ["mpu-table1"])
-    assert "published" in text
+    assert "reported" in text
     assert "11434.4" in text
 
 
@@ -61,7 +61,7 @@ def test_a_narrow_screen_loses_columns_never_letters(width: int) -> None:
         assert word in text
     assert "…" not in text
     if width == 55:
-        assert "no room here for" in text
+        assert "columns left out for lack of room" in text
 
 
 def test_only_parameters_that_vary_are_shown() -> None:
@@ -87,7 +87,7 @@ def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
     records = [record(status="crashed", reason="its process was ended"), record(status="not run"), record()]
     lines = "\n".join(table.remarks(records, machines, []))
     assert "adult mpu seed=0: crashed: its process was ended" in lines
-    assert "1 of 3 runs are not done yet" in lines
+    assert "1 of 3 runs have no result yet" in lines
     assert "different machines" in lines
     assert table.remarks([record()], machines[:1], []) == []
 
@@ -102,7 +102,7 @@ def test_of_how_many_machines_seconds_are_is_said_once() -> None:
     machines = [named | {"id": each, "host": each} for each in ("a", "b")]
     records = [record(seed=seed, machine=each) for seed, each in enumerate(("a", "b", "b"))]
     (line,) = table.remarks(records, machines, [])
-    assert line.startswith("seconds are of 2 machines")
+    assert line.startswith("seconds come from 2 machines")
     assert table.remarks(records[1:], machines[1:], []) == []
 
 
@@ -133,9 +133,9 @@ def test_what_was_changed_is_said_once_and_has_no_published_number() -> None:
     assert "11434.4" not in row
     assert any(line.startswith("mpu C=1 (earlier run)") and line.count("11434.4") == 2 for line in lines)
     remarks = table.remarks(records, [], ["mpu-table1"])
-    assert "changed from the config: solvers.mpu.C = 10 (in rows of mpu)" in remarks
-    assert sum("earlier run: of an earlier plan of this folder, 1 in all" in line for line in remarks) == 1
-    assert not any("published" in line for line in table.remarks([changed], [], ["mpu-table1"]))
+    assert "changed from the config: solvers.mpu.C = 10 (for mpu)" in remarks
+    assert sum("earlier run: 1 runs of an earlier plan of this folder" in line for line in remarks) == 1
+    assert not any("reported:" in line for line in table.remarks([changed], [], ["mpu-table1"]))
 
 
 def test_objectives_of_two_problems_have_two_columns() -> None:

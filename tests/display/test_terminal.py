@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.table import Table
+from rich.table import Table as Grid
 
 from mpu_bench.cli import verdicts
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
 from mpu_bench.display import table
 from mpu_bench.display.live import Display
-from mpu_bench.display.terminal import LONGEST_REASON, Terminal, confirmed, styled
+from mpu_bench.display.terminal import LONGEST_REASON, Drawn, Terminal, confirmed, styled
+from mpu_bench.display.terminal import terminal as made_for_output
 from mpu_bench.experiment.messages import Phase
 from mpu_bench.experiment.run import Run, RunSettings
 from mpu_bench.experiment.runner import Todo
 from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.report.tables import Table
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.regression import Difference, Fault, Results
 from mpu_bench.verdict.verdict import Verdict
@@ -47,7 +49,7 @@ def text_of(terminal: Terminal) -> str:
 
 @pytest.mark.parametrize(("text", "shown"), ODD)
 def test_text_from_outside_is_shown_as_words(text: str, shown: str) -> None:
-    printed = Table(text, title=text, box=None)
+    printed = Grid(text, title=text, box=None)
     printed.add_row(text)
     printed.add_row(styled(text, "red"))
     terminal = made()
@@ -116,3 +118,34 @@ def test_a_line_breaks_between_words_on_a_terminal_and_nowhere_in_a_file() -> No
     assert [word for each in text_of(terminal).splitlines() for word in each.split()] == line.split()
     assert max(len(each) for each in text_of(terminal).splitlines()[:-1]) <= 30
     assert text_of(file) == f"{line}\n"
+
+
+ROWS = (("first-long-name", "12.5", "a remark of several words"), ("second", "1", ""))
+
+
+@pytest.mark.parametrize("width", [20, 30, 45, 60, 200])
+@pytest.mark.parametrize("framed", [True, False])
+def test_no_word_of_a_table_is_broken(width: int, framed: bool) -> None:
+    terminal = Terminal(file=io.StringIO(), width=width, color_system=None)
+    terminal.print(Drawn(Table(["name", "test error, %", "remark"], ROWS, "lrl", "of two words"), framed=framed))
+    words = {word.strip(":;─") for word in text_of(terminal).split()}
+    assert words >= {word for row in ROWS for cell in row for word in cell.split()}
+    assert max(map(len, text_of(terminal).splitlines())) <= width
+
+
+def test_a_table_that_is_too_wide_is_shown_row_by_row() -> None:
+    terminal = Terminal(file=io.StringIO(), width=30, color_system=None)
+    terminal.print(Drawn(Table(["name", "test error, %", "remark"], ROWS, "lrl")))
+    assert text_of(terminal).splitlines() == [
+        "first-long-name: test error, %",
+        "  12.5; remark a remark of",
+        "  several words",
+        "second: test error, % 1",
+    ]
+
+
+def test_a_pipe_is_as_wide_as_columns_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert made_for_output().width == 200
+    monkeypatch.setenv("COLUMNS", "80")
+    assert made_for_output().width == 80

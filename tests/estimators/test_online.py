@@ -116,7 +116,7 @@ def test_mistakes_are_one_message() -> None:
     model = made("ForgetronClassifier")
     with pytest.raises(ValueError, match="classes must be given at the first call"):
         model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="y has the label 2, which is none of classes"):
+    with pytest.raises(ValueError, match="y has the label 2, which is not in classes"):
         model.partial_fit(X, y, classes=[0, 1])
     model = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="classes is not as at the first call"):
@@ -134,7 +134,7 @@ def test_a_parameter_that_decides_may_not_change_while_it_learns(name: str) -> N
     scores = model.decision_function(X)
     model.set_params(max_seconds=3.0, shuffle=True).partial_fit(X[:1], y[:1])
     model = made(name).partial_fit(X, y, classes=[0, 1]).set_params(gamma=7.0)
-    with pytest.raises(ValueError, match=r"gamma was .* when learning began, and is 7.0; set it back, or begin anew"):
+    with pytest.raises(ValueError, match=r"gamma was .* when learning began, and is 7.0; set it back, or start over"):
         model.partial_fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), scores)
 
@@ -166,7 +166,7 @@ def test_rows_too_long_for_kernel_values_are_refused_before_anything_is_learned(
 )
 def test_a_budget_that_memory_is_too_small_for_is_told(name: str, parameters: dict[str, Any]) -> None:
     X, y = blobs(2, d=5)
-    with pytest.raises(ValueError, match=f"^budget is {parameters['budget']}; there is no memory for so many"):
+    with pytest.raises(ValueError, match=f"^budget is {parameters['budget']}; too many for the memory"):
         made(name, **parameters).fit(X, y)
 
 

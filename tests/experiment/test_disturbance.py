@@ -79,7 +79,7 @@ def test_a_run_that_only_waited_keeps_its_processor_seconds(row: Record, expecte
             run(10.0, waiting_seconds=1.5, steal_seconds=2.0, load=1.0),
             "waited 15% of its wall seconds; lost 10% of its wall seconds to other machines of the host",
         ),
-        (run(10.0, waiting_seconds=math.nan, cpu_seconds=6.0), "stood still for 40% of its wall seconds"),
+        (run(10.0, waiting_seconds=math.nan, cpu_seconds=6.0), "was stopped for 40% of its wall seconds"),
         (run(10.0, probe_seconds=2 * FASTEST), "the processor was 2.0 times slower than at its fastest"),
     ],
 )

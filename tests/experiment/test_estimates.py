@@ -73,7 +73,7 @@ def test_processor_seconds_stand_for_disturbed_ones(typical: Path, read: Callabl
     assert seconds(read(TEXT), disturbed) == [51.0, 51.0, None]
     assert seconds(read(TEXT), disturbed | {"threads": 2}) == [120.0, 120.0, None]
     assert seconds(read(TEXT), disturbed | {"disturbed": ""}) == [120.0, 120.0, None]
-    assert typical_rows([record(disturbed)])[0]["seconds"] == "51"
+    assert typical_rows([record(disturbed)])[0]["train_seconds"] == "51"
 
 
 def test_the_papers_seconds_stand_beside_runs_of_which_nothing_is_known(typical: Path) -> None:

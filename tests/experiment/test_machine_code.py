@@ -9,7 +9,7 @@ import pytest
 
 from mpu_bench.config.choices import Experiment
 from mpu_bench.core import cache
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import machine_code, plan
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool.local import LocalPool
@@ -61,10 +61,10 @@ def test_where_nothing_can_be_kept_nothing_is_known(known: Path) -> None:
 
 
 def test_a_pool_compiles_what_can_be_compiled(tmp_path: Path, read: Read) -> None:
-    home, folder = DataHome(tmp_path / "home", offline=True), machine_code.cache.cache_folder()
+    home, folder = DataDirectory(tmp_path / "home", offline=True), machine_code.cache.cache_folder()
     dcd, perceptron, tron = runs(read, "[{dcd: {kernel: linear}}, perceptron, {forgetron: {vectors: 9}}]")
     names = [f"of-a-test-{tmp_path.name}-{number}" for number in range(3)]
-    missing = DataHome(tmp_path / "nothing" / "here", offline=True)
+    missing = DataDirectory(tmp_path / "nothing" / "here", offline=True)
     tasks = [
         Task("a", dcd, home, code=names[0], only_compiles=True),
         Task("b", tron, missing, fingerprint="other data", code=names[1], only_compiles=True),

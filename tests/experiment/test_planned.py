@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import plan, planned
 from mpu_bench.experiment.planned import PlannedRun
 
@@ -34,7 +34,7 @@ def test_runs_are_ordered_by_what_they_need() -> None:
 
 
 def test_an_unprepared_dataset_is_inspected_without_being_touched(tmp_path: Path, read) -> None:
-    home = DataHome(tmp_path / "home", offline=True)
+    home = DataDirectory(tmp_path / "home", offline=True)
     (found,) = planned.inspect(plan.plan(read("name: tried\ndataset: adult\nsolvers: [dcd]\n")), home)
     assert [file.name for file in found.description.missing] == ["a9a", "a9a.t"]
     assert not home.folder.exists()

@@ -260,7 +260,7 @@ def test_code_of_several_kinds_is_compiled_ahead(tmp_path: Path, read, monkeypat
         return [word for word in pool.log if word.startswith("compiles")]
 
     assert compiled() == ["compiles kernel-optimum", "compiles dcd", "compiles mpu"]  # nu is not known yet
-    assert notes == ["compiling kernel-optimum, dcd, mpu, once on a machine"]
+    assert notes == ["compiling kernel-optimum, dcd, mpu (once per machine)"]
     known |= {machine_code.code_of(run, "dense") for run in plan.plan(read(text)) if run.solver.name != "mpu"}
     assert compiled() == []  # its run compiles what is of one kind
 

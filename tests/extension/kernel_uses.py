@@ -15,7 +15,7 @@ import mpu_bench
 from mpu_bench.cli import listing
 from mpu_bench.config.json_schema import json_schema
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.models.export import compiler
 from mpu_bench.models.export.agreement import RowsAtHand, compared
@@ -53,7 +53,7 @@ def trained() -> dict[str, Any]:
     loaded = [mpu_bench.load(path) for path in Path("results/tried/models").glob("*.mpu")]
     saved = {model.origin.solver: model for model in loaded}
     runs = results.runs[results.runs.trial.isna()]
-    problem = load_problem(catalog.card("checkerboard", BOARD), DataHome(Path("data"), offline=True))
+    problem = load_problem(catalog.card("checkerboard", BOARD), DataDirectory(Path("data"), offline=True))
     return {
         "status": dict(zip(runs.solver, runs.status, strict=True)),
         "kernels": dict(zip(runs.solver, runs.kernel, strict=True)),

@@ -52,7 +52,7 @@ def test_a_worker_that_is_killed_loses_nothing(machines: Machines, client: Clien
     machines.kill(machines.workers[0])
     _, said = process.communicate(timeout=SECONDS_TO_WAIT)
     assert process.returncode == 0, said
-    assert "is lost; another makes its run" in said
+    assert "is lost; another worker takes over its run" in said
     assert client.rows() == alone
     assert SEEDS < client.begun() <= SEEDS + 1
 
@@ -66,7 +66,7 @@ def test_a_scheduler_that_is_killed_loses_nothing_that_was_finished(
     machines.kill(machines.scheduler)
     _, said = process.communicate(timeout=SECONDS_TO_WAIT)
     assert process.returncode == 2, said
-    assert "the scheduler is gone; what is finished is kept" in said
+    assert "the scheduler is gone; finished runs are saved" in said
     assert "Traceback" not in said
     kept = [row for row in client.rows() if row["status"] == "done"]
     assert 2 <= len(kept) < SEEDS
@@ -85,7 +85,7 @@ def test_a_client_that_is_killed_leaves_nothing_running(machines: Machines, clie
     process.communicate()
     begun = client.begun()
     said = client.run("--cluster", machines.address)
-    assert "kept from before" in said
+    assert "finished before" in said
     assert client.rows() == alone
     assert client.begun() - begun < SEEDS
 
@@ -96,7 +96,7 @@ def test_interrupted_it_ends_what_is_under_way(machines: Machines, client: Clien
     process.send_signal(signal.SIGINT)
     output, said = process.communicate(timeout=SECONDS_TO_WAIT)
     assert process.returncode == 130, said
-    assert "interrupted: finished runs are kept" in said
+    assert "interrupted: finished runs are saved" in said
     assert "Traceback" not in said + output
     begun = client.begun()
     time.sleep(2.0)

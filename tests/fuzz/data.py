@@ -34,7 +34,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import DelimitedColumns
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download import compression, fetch
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.integrity import digest_file
@@ -159,7 +159,7 @@ def _add(data: bytes) -> None:
     added = look(path, Wishes.model_validate(wishes))
     card_text(added.card, place(), "mpu-bench data add")
     card = catalog.card("own", {catalog.CARD: {**added.card, "origin": "own.yaml"}})
-    home = DataHome(empty_place("home"), (), offline=True)
+    home = DataDirectory(empty_place("home"), (), offline=True)
     problem = load_problem(card, home)
     known = preprocessing_of(card, home)
     assert known is not None
@@ -276,7 +276,7 @@ def _prepare(kind: str, data: bytes) -> None:
         card = catalog.card(name)
         if not _is_quick(card):
             return
-        home = DataHome(empty_place("home"), (), offline=True)
+        home = DataDirectory(empty_place("home"), (), offline=True)
         if any(file.path is not None for file in card.remote_files):
             return  # which would be a file of this machine
         for file, content in zip(card.remote_files, contents, strict=False):
@@ -292,7 +292,7 @@ def _is_quick(card: Card) -> bool:
     return cells <= _MOST_CELLS or 4 * cells > _NO_MACHINE_HAS_BYTES
 
 
-def _look_at(problem: Any, card: Card, home: DataHome) -> None:
+def _look_at(problem: Any, card: Card, home: DataDirectory) -> None:
     known = describe(card, home)
     assert (known.n, known.d, known.n_test) == (problem.n, problem.features, len(problem.test_labels)), known
     assert problem.labels.max(initial=0) < len(problem.classes)
@@ -350,8 +350,8 @@ _PIN = {
 _NOTE = {"etag": '"abc"', "last_modified": "Wed, 21 Oct 2015 07:28:00 GMT", "total": len(TEXT)}
 
 
-def _home(name: str, **files: bytes) -> DataHome:
-    home = DataHome(empty_place(name), (), offline=True)
+def _home(name: str, **files: bytes) -> DataDirectory:
+    home = DataDirectory(empty_place(name), (), offline=True)
     (home.folder / "files").mkdir()
     for each, content in files.items():
         (home.folder / "files" / each).write_bytes(content)
@@ -389,7 +389,7 @@ def _prepared() -> tuple[Path, bytes]:
     text, content = _OWN_CARD.split(SEPARATOR)
     with own_card(text) as name:
         card = catalog.card(name)
-        home = DataHome(empty_place("prepared-once"), (), offline=True)
+        home = DataDirectory(empty_place("prepared-once"), (), offline=True)
         (home.folder / "files").mkdir()
         home.path(card.remote_files[0]).write_bytes(content)
         load_problem(card, home)
@@ -400,7 +400,7 @@ def _read_meta(data: bytes) -> None:
     folder, _ = _prepared()
     with own_card(_OWN_CARD.split(SEPARATOR)[0]) as name:
         card = catalog.card(name)
-        home = DataHome(folder, (), offline=True)
+        home = DataDirectory(folder, (), offline=True)
         (prepared_folder(card, home) / "meta.json").write_bytes(data)
         describe(card, home)
         problem = load_problem(card, home)
@@ -492,7 +492,7 @@ _IMPATIENT = Policy(attempts=3, sleep=lambda _seconds: None, connect_timeout=2.0
 
 def _read_answers(data: bytes) -> None:
     file, rest = _with_choice(data, (_FILE, _KNOWN))
-    home = DataHome(empty_place("downloads"))
+    home = DataDirectory(empty_place("downloads"))
     path = home.path(file)
     with _server(rest.split(SEPARATOR)):
         try:

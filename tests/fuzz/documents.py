@@ -22,7 +22,7 @@ from mpu_bench.config import sentences
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
@@ -206,7 +206,7 @@ def _read_card(data: bytes) -> None:
     text, *more = data.split(SEPARATOR)
     with own_card(text) as name:
         card = catalog.card(name)
-        describe(card, DataHome(place() / "no-data", (), offline=True))
+        describe(card, DataDirectory(place() / "no-data", (), offline=True))
         str((card.remote_files, card.expected_rows(), card.merged))
         for each in more:
             options, _ = yaml_text.load(

@@ -80,7 +80,7 @@ def test_foreign_files_are_none_of_ours(whole: bytes, tmp_path: Path) -> None:
     (tmp_path / "pickle").write_bytes(pickle.dumps({}))
     (tmp_path / "other.mpu").write_bytes(changed_json(whole, {"format": "other"}))
     for name in ("m.npz", "text", "pickle", "other.mpu"):
-        with pytest.raises(DataError, match=r"is no model of mpu-bench; such files are written by"):
+        with pytest.raises(DataError, match=r"not a model of mpu-bench; models are written by"):
             load(tmp_path / name)
     with pytest.raises(DataError, match="no such file"):
         load(tmp_path / "none")
@@ -141,7 +141,7 @@ def test_nothing_that_is_compressed_is_read(whole: bytes, tmp_path: Path) -> Non
 
 
 def test_arrays_of_objects_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="is no part of a model"):
+    with pytest.raises(TypeError, match="is not part of a model"):
         model_file.write(tmp_path / "m.mpu", {}, {"a": np.array([{}])})
     assert not list(tmp_path.iterdir())
 

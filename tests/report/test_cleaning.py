@@ -77,10 +77,10 @@ def linked(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (foreign, "no results database that mpu-bench"),
-        (linked, "no results database that mpu-bench"),
-        (lambda folder: (folder / FILE).write_bytes(b""), "no results database that mpu-bench"),
-        (lambda folder: (folder / FILE).write_bytes(b"SQLite format 3\x00" * 100), "no results database"),
+        (foreign, "is not a results database of mpu-bench"),
+        (linked, "is not a results database of mpu-bench"),
+        (lambda folder: (folder / FILE).write_bytes(b""), "is not a results database of mpu-bench"),
+        (lambda folder: (folder / FILE).write_bytes(b"SQLite format 3\x00" * 100), "is not a results database"),
         (lambda folder: (folder / FILE).unlink(), "holds no results"),
     ],
     ids=["foreign", "linked", "empty", "noise", "absent"],
@@ -114,7 +114,7 @@ def test_a_folder_that_is_run_into_is_refused(folder: Path) -> None:
     holder.start()
     try:
         assert held.wait(60)
-        with pytest.raises(StoreError, match="another mpu-bench is running into this folder"):
+        with pytest.raises(StoreError, match="another mpu-bench is using this folder"):
             cleaning.clean(folder)
         assert (folder / "runs.csv").is_file()
     finally:

@@ -360,9 +360,9 @@ def test_a_disk_that_is_full_from_the_first_byte(tmp_path: Path, monkeypatch: py
 )
 def test_what_is_no_file_in_the_place_of_the_database(tmp_path: Path, put) -> None:
     put(tmp_path / FILE)
-    with pytest.raises(StoreError, match="is no file; move it away"):
+    with pytest.raises(StoreError, match="is not a file; move it away"):
         Store(tmp_path, create=True)
-    with pytest.raises(StoreError, match="is no file; move it away"):
+    with pytest.raises(StoreError, match="is not a file; move it away"):
         Store(tmp_path)
 
 
@@ -559,5 +559,5 @@ def test_a_folder_that_is_lost_under_a_run_is_told_as_such(store: Store, lose, i
     lose(store.folder)
     if is_replaced:
         Store(store.folder, create=True).close()
-    with pytest.raises(StoreError, match="was renamed or deleted while the runs were made"):
+    with pytest.raises(StoreError, match="was renamed or deleted during the runs"):
         store.save(record("b"), [POINT], MACHINE)

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from forking import Forking, Slow
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.guard.process import AwakeClock
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
@@ -22,7 +22,7 @@ SVC = Slow("SVC", "reference", "SVC", {}, {"C": (1.0,), "gamma": (1.0,)}, 2)
 @pytest.fixture
 def source(tmp_path: Path) -> Source:
     options = {"rows": 20_000, "test_rows": 200}
-    source = Source("checkerboard", options, DataHome.from_options(tmp_path / "home"))
+    source = Source("checkerboard", options, DataDirectory.from_options(tmp_path / "home"))
     source.load()
     return source
 

@@ -16,7 +16,7 @@ import mpu_bench
 from mpu_bench.config.read import read_config
 from mpu_bench.core.models import labels_of
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.user_files.adding import Wishes
 from mpu_bench.data.user_files.chosen import options_of
@@ -47,10 +47,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def source_of(file: Path, **wishes: Any) -> Source:
     name, options = options_of(file, Wishes(**wishes), str(file), None)
-    return Source(name, options, DataHome.from_options(file.parent / "home"), wishes.get("seed", 0))
+    return Source(name, options, DataDirectory.from_options(file.parent / "home"), wishes.get("seed", 0))
 
 
-def repeated(config: Path, home: DataHome) -> tuple[Any, Any]:
+def repeated(config: Path, home: DataDirectory) -> tuple[Any, Any]:
     """Return the trace of a config's only run, made in this process, and its problem."""
     (run,) = plan(read_config(config))
     problem = load_problem(catalog.card(run.dataset.name, run.dataset.options), home)
@@ -93,7 +93,7 @@ def test_a_run_of_the_config_gives_the_very_model(
 def test_the_config_names_solver_options_and_weights(folder: Path, tmp_path: Path) -> None:
     data = source_of(folder / "of2.csv").load()
     chosen = mpu_bench.DCDClassifier(C=0.5, tol=0.01, class_weight="balanced", random_state=7).fit(data.X, data.y)
-    source = Source("digits", {"positive": ["8"]}, DataHome.from_options(tmp_path))
+    source = Source("digits", {"positive": ["8"]}, DataDirectory.from_options(tmp_path))
     content = yaml.safe_load(config_of(chosen, source, "digits", {}, data.problem.n, tmp_path))
     ((solver, parameters),) = content["solvers"][0].items()
     assert solver == "dcd"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
@@ -43,7 +43,7 @@ class Answers:
 
 def played(tmp_path: Path, grown: int, most_bytes: int | None = None, **answers: float) -> Session:
     candidates = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
-    source = Source("x", {}, DataHome.from_options(tmp_path))
+    source = Source("x", {}, DataDirectory.from_options(tmp_path))
     session = Session(source, candidates, 80, 100, 1e12, folder=tmp_path, most_bytes=most_bytes)
     pool: Any = Answers({"small": 100, "large": 150}, grown)
     vars(pool).update(answers)

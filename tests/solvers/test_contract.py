@@ -210,7 +210,7 @@ def test_weights_of_examples_have_a_place_or_are_refused(solver, kernel):
     problem = toys.problem(*toys.binary(agree=True), "dense64")  # as classifiers have them: less is compiled
     weighted = replace(problem, weights=np.ones(problem.n))
     if not solver.weighted or getattr(solver, "margin", "") == "hard":
-        with pytest.raises(UserError, match=r"has no place for weights of examples|no losses to weigh"):
+        with pytest.raises(UserError, match=r"does not support weights of examples|no losses to weigh"):
             solver.start(weighted, kernel, 0)
         return
     plain, same = run(solver, kernel, problem)[0], run(solver, kernel, weighted)[0]

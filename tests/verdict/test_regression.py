@@ -32,6 +32,20 @@ def faults(now, kept, machine=HERE, solver="mpu"):
     return [fault.words("now", "baseline") for each in regression.differences(left, right) for fault in each.faults]
 
 
+def test_a_parameter_that_a_solver_has_since_is_at_its_default_in_earlier_runs():
+    """SMO has ``conjugate`` since: its earlier runs were compared with none, and nothing had changed."""
+    before, now = '{"C": 1.0, "bias": false}', '{"C": 1.0, "bias": false, "conjugate": false}'
+    assert faults({"parameters": now}, {"parameters": before}, solver="smo") == []
+    assert len(faults({"parameters": now, "updates": 1001}, {"parameters": before}, solver="smo")) == 1
+    other = '{"C": 1.0, "bias": false, "conjugate": true}'
+    assert (
+        regression.differences(
+            results({"solver": "smo", "parameters": other}), results({"solver": "smo", "parameters": before})
+        )
+        == []
+    )
+
+
 ELSEWHERE = HERE | {"instruction_set": "haswell 2"}
 
 

@@ -50,7 +50,7 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     text = card_text(added.card, FOLDER, _command(file, given, called))
     write_all(FOLDER, {card_path.name: text})
     _show(called, added)
-    say(f"{card_path} is written; the file stays where it is, and may change")
+    say(f"{card_path} written; your file stays where it is, and may change")
     for line in _next(called, added):
         write(f"{line}\n")
 
@@ -83,9 +83,9 @@ def _card_path(name: str, force: bool) -> Path:
     if not can_name_a_file(name):
         raise DataError(f"'{name}' cannot be the name of a dataset; use letters, digits and . + - _: --name NAME")
     if name in catalog.shipped_names():
-        raise DataError(f"the project has a dataset '{name}' of its own; call yours otherwise: --name NAME")
+        raise DataError(f"the project has a dataset '{name}' already; choose another name: --name NAME")
     if path.exists() and not force:
-        raise DataError(f"{path}: is there already; call yours otherwise: --name NAME, or replace it: --force")
+        raise DataError(f"{path}: already exists; choose another name (--name NAME), or replace it with --force")
     return path
 
 
@@ -115,10 +115,10 @@ def _show(name: str, added: Added) -> None:
 
     counted, out = added.counted, console()
     if added.columns:
-        out.print(columns(("column", "taken for", "different", "missing", "from", "to", ""), _rows(added)))
+        out.print(columns(("column", "type", "distinct", "missing", "from", "to", ""), _rows(added)))
         if len(added.columns) > _MOST_COLUMNS:
             out.tell(_rest(added.columns[_MOST_COLUMNS:], added.label))
-        out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another by --label")
+        out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another with --label")
     else:
         out.tell(f"{added.card['features']:,} features, counted from {added.card.get('first_index', 1)}")
     counts = {each: counted.train.get(each, 0) + (counted.test or {}).get(each, 0) for each in counted.classes}
@@ -150,7 +150,7 @@ def _rows(added: Added) -> list[tuple[str, ...]]:
 
 def _row(column: Looked, added: Added) -> tuple[str, ...]:
     kind = added.card["columns"][column.name]
-    words = {"number": "numbers", "categorical": "words", "omitted": "left out", "label": "label"}[kind]
+    words = {"number": "numbers", "categorical": "categories", "omitted": "left out", "label": "label"}[kind]
     is_range = kind == "number" and math.isfinite(column.low)
     ends = (f"{column.low:g}", f"{column.high:g}") if is_range else ("", "")
     missing = f"{column.missing:,}" if column.missing else ""
@@ -160,10 +160,10 @@ def _row(column: Looked, added: Added) -> tuple[str, ...]:
 def _rest(columns: Sequence[Looked], label: str) -> str:
     """Return how many there are of each kind among the columns that are not shown."""
     kinds = ["the label" if each.name == label else each.kind for each in columns]
-    names = {"number": "numbers", "categorical": "words", "omitted": "left out"}
-    told = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
+    names = {"number": "numbers", "categorical": "categories", "omitted": "left out"}
+    counts = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
     missing = sum(bool(each.missing) for each in columns)
-    return f"and {len(columns):,} more columns: {told}" + (f"; {missing:,} of them lack values" if missing else "")
+    return f"and {len(columns):,} more columns: {counts}" + (f"; {missing:,} have missing values" if missing else "")
 
 
 def _next(name: str, added: Added) -> list[str]:

@@ -33,16 +33,15 @@ from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
 _UNREAD = 141  # exit code where nobody reads the output to its end, as of a process that SIGPIPE has ended
-_NOWHERE = "the folder you are in was deleted; change to another and try again"
+_NOWHERE = "the current folder was deleted; change to another and try again"
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
 _LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    help="Reproduce the benchmarks of five papers on perceptron-like and budgeted SVM training, "
-    "and test your own solver against them.",
+    rich_markup_mode=None,
+    help="Benchmark, compare and deploy SVM and perceptron solvers; reproduce the experiments of five papers.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
@@ -62,7 +61,7 @@ app.add_typer(new.app, name="new")
 
 @runtime_checkable
 class _Misuse(Protocol):
-    """What typer raises about a command line; its class has another place in every version."""
+    """What typer raises about a command line; its class is in another module in every version."""
 
     ctx: Any
     exit_code: int
@@ -87,14 +86,14 @@ def call() -> int:
     except UserError as fault:
         _tell(str(fault))
     except MemoryError:
-        _tell("out of memory; free some, or raise the limit (ulimit -v, a container's or a batch system's)")
+        _tell("out of memory; free some, or raise the limit (of ulimit -v, the container or the batch system)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
         _discard_output()
         return _UNREAD
     except typer.Abort:
         return FAILED
     except OSError as fault:
-        if fault.filename is not None:  # files that cannot be had are told by those who open them: a bug
+        if fault.filename is not None:  # files that cannot be opened are reported by those who open them: a bug
             raise
         _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
     except Exception as fault:
@@ -123,7 +122,7 @@ def _check_address_space() -> None:
     if limit < _LEAST_ADDRESS_SPACE:
         raise UserError(
             f"the limit on address space (ulimit -v) is {limit / 1e6:.0f} MB; "
-            f"at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB are needed"
+            f"mpu-bench needs at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB"
         )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread reserves some 30 MB of it
 
@@ -177,7 +176,7 @@ def _tell(message: str) -> None:
 
 
 def _discard_output() -> None:
-    """Let go of what standard output and error still hold: a full disk behind them would be told once more."""
+    """Let go of what standard output and error still hold: a full disk behind them would be reported twice."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,22 +18,13 @@ if TYPE_CHECKING:
 _BASELINE = Path("results/baseline")
 
 
-class CheckFormat(StrEnum):
-    """What becomes of the outcome of a check."""
-
-    TABLE = "table"
-    JSON = "json"
-    JUNIT = "junit"
-    GITHUB = "github"
-
-
 def check(
     results: ResultsFolders = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The baseline, a folder of earlier results. By default results/baseline, if it exists.",
+            help="A folder of earlier results to compare with. By default results/baseline, if it exists.",
             show_default=False,
         ),
     ] = None,
@@ -45,17 +35,17 @@ def check(
         bool, typer.Option("--all", help="List every value and claim, not only those that are not reproduced.")
     ] = False,
     form: Annotated[
-        CheckFormat,
-        typer.Option("--format", help="The output format; github: annotations, and the summary of the job."),
-    ] = CheckFormat.TABLE,
+        Literal["table", "json", "junit", "github"],
+        typer.Option("--format", help="The output format. github: annotations and a job summary."),
+    ] = "table",
     against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
 ) -> None:
-    """Compare results with the papers, and with the baseline.
+    """Compare results with the papers and with the baseline.
 
-    Lists values that are not reproduced and claims that are contradicted. These are results and do not fail the
-    command. Without RESULTS it counts the verdicts of all results by table. The command fails if something changed
-    against the baseline: a count, an error, an objective or a verdict. On other processors or library versions, counts
-    may differ as far as each solver declares. Seconds are never compared. Without any results, it judges the baseline.
+    Lists values that are not reproduced and claims that are contradicted. These do not fail the command. It fails if a
+    count, an error, an objective or a verdict has changed from the baseline. Between processors or library versions,
+    counts may differ as far as each solver declares. Seconds are never compared. Without RESULTS, verdicts are counted
+    per table; without any results, those of the baseline.
 
     Exit codes: 0, nothing changed; 1, something changed, or with --strict something is not reproduced; 2, bad input.
     """
@@ -66,18 +56,18 @@ def check(
     from mpu_bench.verdict.baseline import check as check_folder
 
     if against is not None:
-        raise ConfigError(f"--against is --baseline now: mpu-bench check --baseline {against}")
+        raise ConfigError(f"--against is called --baseline now: mpu-bench check --baseline {against}")
     if baseline is not None and not is_folder(baseline):
-        raise StoreError(f"--baseline {baseline}: there is no such folder")
+        raise StoreError(f"--baseline {baseline}: no such folder")
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
     checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
-    if form is CheckFormat.TABLE:
+    if form == "table":
         _print(checks, bool(results) or everything, everything, console())
-    elif form is CheckFormat.GITHUB:
+    elif form == "github":
         write(checked.github_text(checks))
         _summarize(checked.markdown_summary(checks))
     else:
-        write((checked.json_text(checks) if form is CheckFormat.JSON else checked.junit_text(checks, strict)) + "\n")
+        write((checked.json_text(checks) if form == "json" else checked.junit_text(checks, strict)) + "\n")
     failed = any(each.has_changed or (strict and each.differs) for each in checks)
     raise typer.Exit(FAILED if failed else 0)
 
@@ -108,6 +98,6 @@ def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Te
         verdicts.print_overview(overview.by_table(map(overview.of_check, whole)), terminal, listed, everything)
         if not listed:
             terminal.tell(
-                f"what is not reproduced in an experiment: mpu-bench check {checks[0].folder}; in all of them: --all"
+                f"details of an experiment: mpu-bench check {checks[0].folder}; of all: mpu-bench check --all"
             )
     verdicts.print_changes(checks, terminal)

@@ -13,13 +13,15 @@ from mpu_bench.cli.options import FAILED, console
 def check_solver(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file that defines solvers.")],
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The solver to check. By default every solver of the file.")
+        str | None, typer.Option(metavar="NAME", help="The solver to test. By default every solver in the file.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Time limit of one check, with compiling.")] = 120.0,
+    seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="The time limit of a test, including compilation.")
+    ] = 120.0,
 ) -> None:
     """Run the contract tests on your solver.
 
-    The file is code that runs with your rights, in a child process.
+    The file is code. It runs with your permissions, in a child process.
 
     Exit codes: 0, all tests pass; 1, some fail; 2, bad input.
     """
@@ -35,6 +37,6 @@ def check_solver(
         terminal.tell(f"  {word}  {finding.promise}" + (f": {finding.said}" if finding.said else ""), style or None)
         for line in finding.traceback.splitlines():
             terminal.tell(f"         {line}")
-    terminal.tell(f"{failed} of {count} checks fail" if failed else f"all {count} checks hold")
+    terminal.tell(f"{failed} of {count} tests fail" if failed else f"all {count} tests pass")
     if failed:
         raise typer.Exit(FAILED)

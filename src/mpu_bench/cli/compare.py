@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,14 +23,6 @@ _WIDEST = 20  # letters of a name that heads a column
 _NEAR_ONE = 0.01  # how near to 1 a ratio has six digits, such as those of objectives
 
 
-class Form(StrEnum):
-    """How comparisons are written."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
 @dataclass(frozen=True)
 class _Pair:
     """Two solvers, or one of two folders, and what came of comparing them."""
@@ -45,7 +36,7 @@ class _Pair:
     without_seconds: int  #: runs that trained, and whose seconds do not compare
     on_other_machines: int  #: pairs of runs of different machines, whose seconds do not compare
     runs: int
-    not_compared: Sequence[str]  #: quantities that were asked for and have no row, and why
+    not_compared: Sequence[str]  #: requested quantities that have no row, and why
 
 
 def compare(
@@ -57,26 +48,26 @@ def compare(
         tuple[str, str] | None,
         typer.Option(
             metavar="NAME NAME",
-            help="Compare the first of these solvers, of FIRST, with the second, of SECOND or also of FIRST. "
-            'One of several settings: "bpegasos maintenance=merging budget=100".',
+            help="Compare a solver of FIRST with one of SECOND, or two of FIRST. To choose among settings: "
+            '"bpegasos maintenance=merging budget=100".',
         ),
     ] = None,
     quantity: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Compare this quantity only, a column of table.csv (repeatable)."),
+        typer.Option(metavar="NAME", help="Compare only this column of table.csv (repeatable)."),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="The output format.")] = Form.TABLE,
+    form: Annotated[Literal["table", "json", "csv"], typer.Option("--format", help="The output format.")] = "table",
 ) -> None:
-    """Compare two results folders, or two solvers, run by run: effect sizes with significance tests.
+    """Compare two results folders, or two solvers, run by run.
 
-    Runs are paired by dataset, split, seed, and what varies within a dataset, such as the budget. On a dataset: the
-    mean difference (× marks a ratio, of geometric means), its 95% interval and p by the paired t test over seeds, or
-    over splits. Over datasets: the Hodges-Lehmann median, its interval and p by Wilcoxon's exact signed rank test.
-    Seconds are those of undisturbed runs on the same machine.
+    Runs are paired by dataset, split, seed and settings such as the budget. For each dataset: the mean difference
+    (× marks a ratio of geometric means), its 95% interval, and the p-value of a paired t-test over seeds or splits.
+    Over datasets: the Hodges-Lehmann median, its interval, and the p-value of Wilcoxon's exact signed-rank test.
+    Seconds are compared only for undisturbed runs on one machine.
 
-    Of two folders that have runs in common, also which of these runs are not the same.
+    For two folders, it also lists the runs that are in both and differ.
 
-    Exit codes: 0, no run that both folders have differs; 1, some run does; 2, bad input.
+    Exit codes: 0, no such run differs; 1, some run differs; 2, bad input.
     """
     from mpu_bench.errors import ConfigError, nearest
     from mpu_bench.quantities import QUANTITIES
@@ -87,18 +78,18 @@ def compare(
             raise ConfigError(f"--quantity {name}: {nearest(name, QUANTITIES)}")
     left = regression.read(first)
     right = left if second is None else regression.read(second)
-    asked = quantity or ()
+    quantities = quantity or ()
     if solvers is not None:
-        pairs, unknown = [_pair((left, right), solvers, asked)], list[str]()
+        pairs, unknown = [_pair((left, right), solvers, quantities)], list[str]()
     elif second is not None:
-        pairs, unknown = _same_solvers(left, right, asked)
+        pairs, unknown = _same_solvers(left, right, quantities)
     else:
         names = ", ".join(sorted(_solvers(left)))
-        raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y, of {names}")
+        raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y (it has {names})")
     differences = regression.differences(left, right) if second and solvers is None else []
-    if form is Form.JSON:
+    if form == "json":
         write(_json(pairs, differences, unknown) + "\n")
-    elif form is Form.CSV:
+    elif form == "csv":
         write(_csv(pairs))
     else:
         _print(pairs, unknown, console())
@@ -113,8 +104,8 @@ def _solvers(results: Results) -> list[str]:
     return list(dict.fromkeys(each.solver for each in results.records if each.is_finished))
 
 
-def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequence[str]) -> _Pair:
-    """Return a comparison in the quantities that are asked for, or in all that are compared."""
+def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
+    """Return a comparison in the requested quantities, or in all that are compared."""
     from mpu_bench.quantities import QUANTITIES
     from mpu_bench.verdict.two_solvers import COMPARED, Sides, runs_of
 
@@ -123,8 +114,8 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequen
     ]
     sides = Sides(*runs)
     every = [run for side in runs for run in side]
-    in_one, rows = both[0] is both[1], sides.compare(asked or COMPARED)
-    lacking = [name for name in asked if all(row.quantity != name for row in rows)]
+    in_one, rows = both[0] is both[1], sides.compare(quantities or COMPARED)
+    lacking = [name for name in quantities if all(row.quantity != name for row in rows)]
     return _Pair(
         first=solvers[0] if in_one else f"{solvers[0]} of {both[0].folder}",
         second=solvers[1] if in_one else f"{solvers[1]} of {both[1].folder}",
@@ -139,17 +130,17 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], asked: Sequen
     )
 
 
-def _same_solvers(left: Results, right: Results, asked: Sequence[str]) -> tuple[list[_Pair], list[str]]:
+def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> tuple[list[_Pair], list[str]]:
     """Return the comparisons of each solver of two folders with itself, and which solvers only one has."""
     from mpu_bench.errors import StoreError
 
     names, others = _solvers(left), _solvers(right)
     both = [name for name in names if name in others]
     if not both:
-        raise StoreError(f"{left.folder} and {right.folder} have no solver in common; name one of each: --solvers X Y")
+        raise StoreError(f"{left.folder} and {right.folder} share no solver; name one of each with --solvers X Y")
     unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
     unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
-    return [_pair((left, right), (name, name), asked) for name in both], unknown
+    return [_pair((left, right), (name, name), quantities) for name in both], unknown
 
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
@@ -170,7 +161,7 @@ def _csv(pairs: Sequence[_Pair]) -> str:
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:
-    from mpu_bench.display.terminal import drawn
+    from mpu_bench.display.terminal import Drawn
     from mpu_bench.quantities import QUANTITIES
     from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 
@@ -178,7 +169,7 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
     telling = [[row for row in pair.rows if row.wins or row.losses] for pair in pairs]
     for pair, rows in zip(pairs, telling, strict=True):
         if rows:
-            terminal.print(drawn(_table(pair, rows)))
+            terminal.print(Drawn(_table(pair, rows)))
         if len(rows) < len(pair.rows):
             quantities = dict.fromkeys(QUANTITIES[row.quantity].heading for row in pair.rows if row not in rows)
             what = "the rest is" if rows else "they are"
@@ -186,19 +177,19 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
         for what in pair.not_compared:
             line(f"{pair.first} and {pair.second}: not compared: {what}")
         if pair.unlike:
-            line(f"{pair.first} and {pair.second} have not the same {'; '.join(pair.unlike)}")
+            line(f"{pair.first} and {pair.second} differ in {'; '.join(pair.unlike)}")
         for name, runs in ((pair.first, pair.only_in_first), (pair.second, pair.only_in_second)):
             if runs:
                 line(f"only {name} has {', '.join(runs)}")
     for text in unknown:
         line(text)
     if any(not row.dataset and row.pairs < LEAST_PAIRS for rows in telling for row in rows):
-        line(f"too few: below {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}, whatever the differences are")
+        line(f"too few: with fewer than {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}")
     every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
     if without:
         line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")
     if apart := sum(pair.on_other_machines for pair in pairs):
-        line(f"{apart} pairs of runs were made on different machines: their seconds are not compared")
+        line(f"{apart} pairs of runs come from different machines: their seconds are not compared")
 
 
 def _table(pair: _Pair, rows: Sequence[Comparison]) -> Table:

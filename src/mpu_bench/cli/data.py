@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_home, say, write
+from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_directory, say, write
 from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
@@ -25,9 +25,9 @@ from mpu_bench.cli.table_options import (
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
 
-app = typer.Typer(no_args_is_help=True, help="Add your own data; fetch, verify and describe datasets.")
+app = typer.Typer(no_args_is_help=True, help="Add your own data; download, verify and describe datasets.")
 
 
 def _cards(names: Sequence[str]) -> list[Card]:
@@ -38,14 +38,16 @@ def _cards(names: Sequence[str]) -> list[Card]:
 
 @app.command()
 def add(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; may be compressed.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An svmlight, CSV, TSV or Parquet file, which may be compressed.")
+    ],
     label: Label = None,
     positive: Positive = None,
     test: TestFile = None,
     split: Split = None,
     seed: SplitSeed = 0,
     name: Annotated[
-        str | None, typer.Option(metavar="N", help="The name of the dataset. By default that of the file.")
+        str | None, typer.Option(metavar="NAME", help="The name of the dataset. By default the name of the file.")
     ] = None,
     missing: MissingRule = "refuse",
     scale: Scale = None,
@@ -53,9 +55,12 @@ def add(
     separator: Separator = None,
     missing_words: MissingWords = True,
     first_index: FirstIndex = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing card.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing dataset card.")] = False,
 ) -> None:
-    """Add your data file as a dataset: read it and write its card. The file stays where it is."""
+    """Add your data file as a dataset.
+
+    Reads the file and writes a dataset card. The file stays where it is.
+    """
     from mpu_bench.cli import adding
 
     given = {
@@ -68,11 +73,11 @@ def add(
 
 @app.command()
 def fetch(names: DatasetNames, data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
-    """Download datasets and prepare them."""
+    """Download and prepare datasets."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.data.prepare.load import load_problem
 
-    home = data_home(data_folder, mirror, offline)
+    home = data_directory(data_folder, mirror, offline)
     for card in _cards(names):
         problem = load_problem(card, home, for_console(console(stderr=True)))
         say(f"{card.name}: {problem.n} training and {problem.n_test} test rows of {problem.features} features")
@@ -84,49 +89,51 @@ def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
     from mpu_bench.data.download import fetch
     from mpu_bench.data.prepare.load import obtainable
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
             found = fetch.verify(file, home)
-            words = "correct" if file.path is None else f"your own file, {_state(card, home)}"
+            words = "correct" if file.path is None else f"your file, {_state(card, home)}"
             write(f"{card.name}: {found.path}: {words} (sha256 {found.sha256})\n")
         if not card.remote_files:
-            write(f"{card.name}: has no files: it is made on this machine\n")
+            write(f"{card.name}: has no files: it is generated on this machine\n")
 
 
-def _state(card: Card, home: DataHome) -> str:
+def _state(card: Card, home: DataDirectory) -> str:
     from mpu_bench.data.prepare.load import describe
 
-    return "as it was prepared" if describe(card, home).state == "prepared" else "not prepared yet as it is now"
+    return (
+        "unchanged since prepared" if describe(card, home).state == "prepared" else "not prepared in its current state"
+    )
 
 
 @app.command("info")
 def describe(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Show what datasets are, where they come from and whether they are on this machine."""
+    """Describe datasets, their source, and their state on this machine."""
     from mpu_bench.cli import listing
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in _cards(names):
         console().print(listing.dataset_facts(card, home))
 
 
 @app.command()
 def path(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Print the folders of datasets' prepared arrays."""
+    """Print the folders of prepared datasets."""
     from mpu_bench.data.prepare.load import prepared_folder
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in _cards(names):
         write(f"{prepared_folder(card, home)}\n")
 
 
 @app.command()
 def clean(names: DatasetNames, data_folder: DataFolder = None) -> None:
-    """Delete the files and prepared arrays of datasets."""
+    """Delete the downloaded and prepared files of datasets."""
     from rich.filesize import decimal
 
     from mpu_bench.data.prepare.load import clean_prepared
 
-    home = data_home(data_folder)
+    home = data_directory(data_folder)
     for card in _cards(names):
         say(f"{card.name}: {decimal(clean_prepared(card, home))} freed")

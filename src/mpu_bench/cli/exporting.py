@@ -30,35 +30,37 @@ _MOST_BITS = 16
 def export_c(
     model: ModelFile,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default the text is printed.")
+        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default standard output.")
     ] = None,
     check: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Rows on which labels are compared: a file, or a dataset.")
+        str | None, typer.Option(metavar="DATA", help="Rows to compare labels on: a file, or a dataset.")
     ] = None,
     fixed_point: Annotated[
-        bool, typer.Option("--fixed-point", help="Integers alone, for processors without floating point.")
+        bool, typer.Option("--fixed-point", help="Use integers only, for processors without floating point.")
     ] = False,
     bits: Annotated[
-        int | None, typer.Option(min=8, max=16, help="Of the numbers of a model in fixed point; 16 by default.")
+        int | None,
+        typer.Option(metavar="N", min=8, max=16, help="The bits of a number with --fixed-point. By default 16."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What its functions begin with. By default as the file.")
+        str | None, typer.Option(metavar="NAME", help="The prefix of the C functions. By default the name of the file.")
     ] = None,
     with_test: Annotated[
         bool,
         typer.Option(
-            "--with-test", help="Write a test program with rows of --check, a makefile and an Arduino sketch."
+            "--with-test", help="Also write a test program with rows of --check, a makefile and an Arduino sketch."
         ),
     ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compile and run it for cortex-m0 or cortex-m4, in qemu.")
+        str | None, typer.Option(metavar="NAME", help="Compile for cortex-m0 or cortex-m4, and run in qemu.")
     ] = None,
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Write a saved model as one C file for a small device, and compare its labels with Python's.
+    """Export a saved model as C, and check it against Python.
 
-    Exit code 1: less than 99% of the labels are the same, and nothing is written.
+    The file is for small devices, and stands alone. Exit code 1: fewer than 99% of the labels agree, and nothing is
+    written.
     """
     from mpu_bench import load
     from mpu_bench.errors import UserError
@@ -73,7 +75,7 @@ def export_c(
     if out is not None:
         check_free(out, force)
     if bits is not None and not fixed_point:
-        raise UserError("--bits is the width of the integers of --fixed-point: give both, or neither")
+        raise UserError("--bits needs --fixed-point: it is the width of its integers")
     saved = load(model)
     portable_model = portable(saved)
     rows = _rows_at_hand(saved, portable_model, check, data_folder)
@@ -99,21 +101,19 @@ def export_c(
     else:
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
     if with_test:
-        say(f"written beside it: {', '.join(path.name for path in [*texts][1:])}")
+        say(f"also written: {', '.join(path.name for path in [*texts][1:])}")
     _tell_sizes(source)
 
 
 def export_onnx(
     model: ModelFile,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
-    check: Annotated[
-        str | None, typer.Option(metavar="DATA", help="A file of rows on which labels are compared.")
-    ] = None,
+    check: Annotated[str | None, typer.Option(metavar="DATA", help="A file of rows to compare labels on.")] = None,
     force: Force = False,
 ) -> None:
-    """Write a saved model as an ONNX file, and compare its labels with Python's where onnxruntime is installed.
+    """Export a saved model to ONNX, and check it against Python.
 
-    Exit code 1: less than 99% of the labels are the same, and nothing is written.
+    The check needs onnxruntime. Exit code 1: fewer than 99% of the labels agree, and nothing is written.
     """
     from mpu_bench import load
     from mpu_bench.models.export import onnx_graph
@@ -137,10 +137,10 @@ def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) 
     from mpu_bench.models.export.portable import too_coarse
 
     if share is not None and share < LEAST_AGREEMENT:
-        say(f"nothing is written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels are the same")
+        say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
     if (share is None or rows is None or rows.numbers is None) and (why := too_coarse(model)):
-        raise DataError(f"nothing is written: {why}; or show that labels agree on raw rows: --check DATA")
+        raise DataError(f"nothing written: {why}; or show that labels agree on raw rows: --check DATA")
 
 
 def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> float | None:
@@ -151,11 +151,11 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
     from mpu_bench.models.export.onnx_graph import runtime_answers
 
     if rows is None or rows.numbers is None:
-        say("nothing was compared: there are no raw rows; name a file with --check DATA")
+        say("labels not compared: no raw rows; name a file with --check DATA")
         return None
     found = runtime_answers(content, rows.numbers)
     if found is None:
-        say(f"nothing was compared: onnxruntime is not installed; {extra('onnx')}")
+        say(f"labels not compared: onnxruntime is not installed; {extra('onnx')}")
         return None
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
     names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
@@ -171,7 +171,7 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
 
 def _counted(rows: RowsAtHand, which: str) -> str:
     counted = f"{len(rows.scores):,} {which}"
-    return counted if rows.whole else f"the first {counted} (no more are taken)"
+    return counted if rows.whole else f"the first {counted} (the limit)"
 
 
 def _rows_at_hand(
@@ -217,10 +217,10 @@ def _compared(
     from mpu_bench.models.export import agreement, compiler
 
     if rows is None:
-        say("nothing was compared: there are no rows; name a file with --check DATA")
+        say("labels not compared: no rows; name a file with --check DATA")
         return None
     if compiler.find_compiler() is None:
-        say("nothing was compared: there is no C compiler (cc, gcc or clang) on the PATH")
+        say("labels not compared: no C compiler (cc, gcc or clang) on the PATH")
         return None
     found = agreement.compared(model, source, rows, how)
     which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
@@ -257,20 +257,20 @@ def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> 
     from mpu_bench.models.export.agreement import LEAST_AGREEMENT
 
     say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
-    say(f"{device.name}: {found.instructions:,} instructions a prediction, {found.duration(device)}")
+    say(f"{device.name}: {found.instructions:,} instructions per prediction, {found.duration(device)}")
     if found.estimated:
         say(f"{device.name}: all of this is an estimate from a table of measured models ({found.estimated})")
         return
     say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
     if rows is not None and rows.numbers is not None:
-        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree there")
+        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree on the device")
         if found.differ > (1 - LEAST_AGREEMENT) * found.rows:
-            say(f"nothing is written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels are the same")
+            say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
             raise typer.Exit(FAILED)
 
 
 def _tell_sizes(source: Source) -> None:
-    say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} of arrays on the stack")
+    say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} bytes of stack arrays")
     words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
-    told = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
-    say(f"a prediction: {', '.join(told)}; what a device takes: --device cortex-m0")
+    counts = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
+    say(f"per prediction: {', '.join(counts)}; for flash, RAM and time on a device: --device cortex-m0")

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_home, write
-
-
-class Kind(StrEnum):
-    """What can be listed."""
-
-    SOLVERS = "solvers"
-    DATASETS = "datasets"
-    KERNELS = "kernels"
-    CONFIGS = "configs"
+from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_directory, write
 
 
 def list_kind(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to list: solvers, datasets, kernels or configs.")],
+    kind: Annotated[
+        Literal["solvers", "datasets", "kernels", "configs"],
+        typer.Argument(metavar="KIND", help="solvers, datasets, kernels or configs."),
+    ],
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Only these; solvers with every parameter.", show_default=False),
+        typer.Argument(
+            metavar="NAME", help="Only these names. A solver is shown with all its parameters.", show_default=False
+        ),
     ] = None,
     schema: Annotated[
-        bool, typer.Option("--schema", help="With configs: print their JSON Schema, for editors that check keys.")
+        bool, typer.Option("--schema", help="With configs: print their JSON Schema, for editors.")
     ] = False,
 ) -> None:
-    """List the available solvers, datasets, kernels or configs; with the NAME of a solver, full details."""
+    """List solvers, datasets, kernels or configs."""
     from mpu_bench.cli import listing
 
     if schema:
         write(listing.schema_text(kind))
-    elif kind is Kind.SOLVERS and names:
+    elif kind == "solvers" and names:
         for name in names:
             listing.print_solver(name, console())
     else:
@@ -45,4 +40,4 @@ def info(data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline
     """Show this machine, the versions and the folders in use."""
     from mpu_bench.cli import listing
 
-    console().print(listing.facts(data_home(data_folder, mirror, offline)))
+    console().print(listing.facts(data_directory(data_folder, mirror, offline)))

@@ -8,17 +8,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table as Drawn
-
 from mpu_bench import published, solvers
 from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
-from mpu_bench.display.terminal import Terminal, drawn
+from mpu_bench.display.terminal import Drawn, Terminal
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.kernels import KERNELS
 from mpu_bench.report.tables import Table
@@ -49,7 +47,7 @@ def table(kind: str, chosen: Sequence[str] = ()) -> Drawn:
     known = names(kind)
     for name in chosen:
         if name not in known:
-            raise ConfigError(f"there is nothing called '{name}' among the {kind}: {nearest(name, known)}")
+            raise ConfigError(f"no '{name}' in the {kind}: {nearest(name, known)}")
     headings, describe_one = {
         "solvers": (("solver", "paper", "kernels", "classes", "parameters"), _solver),
         "datasets": (("dataset", "train", "test", "features", "classes", "papers", "description"), _dataset),
@@ -76,7 +74,7 @@ def schema_text(kind: str) -> str:
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Drawn:
     """Return a plain table of texts."""
-    return drawn(Table(headings, list(rows), "l" * len(headings)), framed=False)
+    return Drawn(Table(headings, list(rows), "l" * len(headings)), framed=False)
 
 
 def _solver(name: str) -> Sequence[str]:
@@ -112,8 +110,8 @@ def print_solver(name: str, console: Terminal) -> None:
         ("classes", f"{solver.classes}{more}"),
         ("weights", "class_weight: balanced, or a number for each class" if solver.weighted else ""),
         ("streams", "yes" if solver.online else "no"),
-        ("ends by itself", "yes" if solver.ends or not solver.sliceable else "no: a config must say when"),
-        ("heeds stop:", "" if solver.sliceable else "no: it trains in one piece"),
+        ("stops by itself", "yes" if solver.ends or not solver.sliceable else "no: the config needs stop:"),
+        ("obeys stop:", "" if solver.sliceable else "no: it trains in one piece"),
         ("counts", meanings.counted(solver)),
         ("missing", solvers.not_installed(name)),
     )
@@ -146,7 +144,7 @@ def _config(name: str) -> Sequence[str]:
     return ", ".join(labels), used, experiment.description
 
 
-def facts(home: DataHome) -> Drawn:
+def facts(home: DataDirectory) -> Drawn:
     """Describe the machine, the versions and the folders in use."""
     from mpu_bench.core import cache
     from mpu_bench.experiment import environment
@@ -166,7 +164,7 @@ def facts(home: DataHome) -> Drawn:
     )
 
 
-def dataset_facts(card: Card, home: DataHome) -> Drawn:
+def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
     """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
     rows = [
@@ -188,7 +186,7 @@ def dataset_facts(card: Card, home: DataHome) -> Drawn:
 
 
 def _sources(file: RemoteFile) -> list[str]:
-    own = "" if file.path is None else f"{file.path} (your own file, read where it is)"
+    own = "" if file.path is None else f"{file.path} (your file, read where it is)"
     return [words for words in (*map(shown, file.urls), file.by_hand, own) if words]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.cli.options import data_home
+from mpu_bench.cli.options import data_directory
 from mpu_bench.core.rows import Rows, count
 from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import OwnFile, open_table
@@ -101,7 +101,7 @@ def _prepared(saved: SavedModel, name: str, folder: Path | None) -> Iterator[Pie
     from mpu_bench.models.inputs import with_constant
 
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_home(folder))
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_directory(folder))
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
@@ -135,7 +135,7 @@ def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
 def _of_vectors(saved: SavedModel, file: OwnFile) -> Iterator[tuple[Any, list[str] | None]]:
     prepared = saved.preprocessing
     if isinstance(prepared, Table):
-        raise _InFileError("is svmlight text; the model takes a table with named columns")
+        raise _InFileError("is svmlight; the model needs a table with named columns")
     first_index = prepared.first_index if isinstance(prepared, Vectors) else 1
     for vectors in file.vectors(_columns(saved), first_index):
         yield vectors.rows, [plain_number(number) for number in vectors.labels.tolist()]
@@ -208,5 +208,5 @@ def _complete(texts: Any, name: str, first_row: int) -> NDArray[np.float64]:
     numbers = numbers_of(texts, name, first_row)
     if np.isnan(numbers).any():
         row = first_row + int(np.flatnonzero(np.isnan(numbers))[0])
-        raise DataError(f"row {row}, column '{name}': there is no number")
+        raise DataError(f"row {row}, column '{name}': no number")
     return numbers

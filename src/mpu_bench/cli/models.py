@@ -23,11 +23,11 @@ ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A saved model, such as results/adult/models/....mpu.")
 ]
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="svmlight, CSV, TSV or Parquet; or a dataset, for its test set.")
+    str, typer.Argument(metavar="DATA", help="An svmlight, CSV, TSV or Parquet file; or a dataset, for its test set.")
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label", metavar="COLUMN", help="The column with the label. By default that of the model."),
+    typer.Option("--label", metavar="COLUMN", help="The label column. By default the model's."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
@@ -48,7 +48,10 @@ def predict(
     force: Force = False,
     data_folder: DataFolder = None,
 ) -> None:
-    """Predict the label of every row with a saved model: CSV with the row's number and its label."""
+    """Predict labels with a saved model, as CSV.
+
+    Each line has the number of the row and its label.
+    """
     from mpu_bench import load
     from mpu_bench.files import told_if_unwritable, written_whole
 
@@ -69,7 +72,7 @@ def predict(
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Refuse to write over a file unless that is asked for.
+    """Raise an error if a file would be overwritten without --force.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def check_free(path: Path, force: bool) -> None:
     from mpu_bench.errors import ConfigError
 
     if path.exists() and not force:
-        raise ConfigError(f"{path}: is there already; write over it with --force, or name another file")
+        raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
 
 
 def _predictions(
@@ -125,7 +128,10 @@ def evaluate(
     separator: Separator = None,
     data_folder: DataFolder = None,
 ) -> None:
-    """Compare the labels that a saved model predicts with those of the rows: errors, metrics, and a table of counts."""
+    """Evaluate a saved model on labelled rows.
+
+    Prints the error, other metrics and the confusion matrix.
+    """
     import numpy as np
 
     from mpu_bench import load
@@ -148,7 +154,7 @@ def evaluate(
     labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
     _print_evaluation(saved, confusion, _ranked(saved, labels, scores) if len(labels) == confusion.rows else None)
     if _is_trained_on(saved, data):
-        say(f"{data}: holds the rows that this model was trained on, so that it is worse on new ones than shown here")
+        say(f"{data}: contains the rows that this model was trained on: expect larger errors on new rows")
 
 
 def _ranked(saved: SavedModel, labels: Any, scores: Any) -> dict[str, str]:
@@ -179,7 +185,7 @@ def _is_trained_on(saved: SavedModel, data: str) -> bool:
 
 
 def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, str] | None) -> None:
-    from mpu_bench.display.terminal import drawn
+    from mpu_bench.display.terminal import Drawn
     from mpu_bench.quantities import DECLARED
     from mpu_bench.report.tables import Table
 
@@ -200,4 +206,4 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
     names = saved.classes.names
     rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
     headings = ["of class", *(f"as {name}" for name in names)]
-    shown.print(drawn(Table(headings, rows, "l" + "r" * len(names)), framed=False))
+    shown.print(Drawn(Table(headings, rows, "l" + "r" * len(names)), framed=False))

@@ -9,7 +9,7 @@ import typer
 
 from mpu_bench.cli.options import say
 
-app = typer.Typer(no_args_is_help=True, help="Write template files.")
+app = typer.Typer(no_args_is_help=True, help="Write a template for your own solver.")
 
 
 @app.callback()
@@ -19,7 +19,9 @@ def _options() -> None:
 
 @app.command()
 def solver(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in configs and tables, such as my-solver.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The solver's name in configs and tables, such as my-solver.")
+    ],
     file: Annotated[
         Path | None,
         typer.Option(
@@ -27,9 +29,12 @@ def solver(
         ),
     ] = None,
 ) -> None:
-    """Write a solver template, and a config that compares it with two of the project's solvers."""
+    """Write a solver template and a config that runs it.
+
+    The config compares it with two of the project's solvers.
+    """
     from mpu_bench.solvers.plugins import scaffold
 
     path, config = scaffold.write(name, file)
     say(f"written: {path}, {config}")
-    say(f"check it: mpu-bench check-solver {path}; run it: mpu-bench run {config}")
+    say(f"test it: mpu-bench check-solver {path}; run it: mpu-bench run {config}")

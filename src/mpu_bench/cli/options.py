@@ -15,12 +15,12 @@ import typer
 from mpu_bench.texts import plain
 
 if TYPE_CHECKING:
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.display.terminal import Terminal
     from mpu_bench.experiment.options import Options
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-HELD = "interrupted: finished runs are kept; run the same command again for the rest"
+HELD = "interrupted: finished runs are saved; run the same command again for the rest"
 
 
 def console(*, stderr: bool = False) -> Terminal:
@@ -43,11 +43,11 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def data_home(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataHome:
+def data_directory(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataDirectory:
     """Return the data directory that the options name."""
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
 
-    return DataHome.from_options(folder, mirror, offline)
+    return DataDirectory.from_options(folder, mirror, offline)
 
 
 def _completed(kind: str) -> Callable[[str], list[str]]:
@@ -118,7 +118,7 @@ Mirror = Annotated[
     ),
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.", envvar="MPU_BENCH_OFFLINE")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print one line per run, as in a log, and no live table.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print one line per run, as in a log, instead of a live table.")]
 ResultsRoot = Annotated[
     Path, typer.Option("--results", metavar="DIR", help="The results folder: experiment X goes to DIR/X.")
 ]

@@ -52,12 +52,11 @@ def print_plan(chosen: ChosenRuns, console: Terminal) -> None:
         console.tell(f"to download: {file.name} ({size}) from {where}")
     without = f", {len(outlook.obstacles)} unavailable" if outlook.obstacles else ""
     console.tell(
-        f"{number_of_runs(len(outlook.runs))}, {outlook.done} of them with a result{without}; results are kept in "
-        f"{chosen.folder}"
+        f"{number_of_runs(len(outlook.runs))}, {outlook.done} finished{without}; results folder: {chosen.folder}"
     )
     _tell_estimate(outlook.estimate, console)
     if files := outlook.missing:
-        console.tell(f"to download and keep on disk: {_size(files.values())}; what is prepared of it comes on top")
+        console.tell(f"to download: {_size(files.values())}; prepared data take disk space, too")
 
 
 def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
@@ -67,17 +66,15 @@ def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
         return
     known = f"about {_brief(estimate.seconds)} of training"
     if estimate.unknown:
-        few = f"{known}; unknown for {estimate.unknown} of {estimate.runs} runs"
+        few = f"{known}; unknown for {estimate.unknown} runs"
         known = few if estimate.unknown < estimate.runs else "training time unknown"
     console.tell(f"to do: {number_of_runs(estimate.runs)}, {known}")
     if estimate.reported_runs:
-        console.tell(
-            f"of these unknown runs the papers report {_brief(estimate.reported)} for {estimate.reported_runs}, on the "
-            "machines of their time: an order of magnitude"
-        )
-    console.tell(f"beside training, to load, evaluate and store: about {_brief(estimate.overhead)}")
+        reported = f"the papers report {_brief(estimate.reported)} on their machines"
+        console.tell(f"for {estimate.reported_runs} runs of unknown time {reported}")
+    console.tell(f"overhead (loading, evaluation, storage): about {_brief(estimate.overhead)}")
     if estimate.memory_mb:
-        console.tell(f"memory of a run: up to {decimal(int(estimate.memory_mb * 2**20))}, as far as earlier runs tell")
+        console.tell(f"memory per run: up to {decimal(int(estimate.memory_mb * 2**20))}, by earlier runs")
 
 
 def _brief(seconds: float) -> str:
@@ -89,7 +86,7 @@ def _size(files: Iterable[RemoteFile]) -> str:
     if not any(sizes):
         return f"{len(sizes)} files of unknown size"
     known = f"{decimal(sum(filter(None, sizes)))} in {len(sizes)} files"
-    return f"{known}, size unknown of {sizes.count(None)}" if None in sizes else known
+    return f"{known}, {sizes.count(None)} of unknown size" if None in sizes else known
 
 
 def print_reproduction(
@@ -106,7 +103,7 @@ def print_reproduction(
     options : ReproduceOptions
     console : Terminal
     """
-    headings = ("config", "runs", "with a result", "to do", "hours", "to download", "unavailable here")
+    headings = ("config", "runs", "finished", "to do", "hours", "downloads", "unavailable")
     console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in found.items()]))
     every = Estimate.of([each.expected[index] for each in found.values() for index in each.todo])
     at_once = [each.expected[index] for name, each in found.items() if name not in timed for index in each.todo]
@@ -114,10 +111,10 @@ def print_reproduction(
     _tell_estimate(every, console)
     if options.jobs > 1 and at_once:
         least = every.seconds - Estimate.of(at_once).seconds * (1 - 1 / options.jobs)
-        console.tell(f"with {options.jobs} runs at once where seconds are not judged: {_brief(least)} or more")
+        console.tell(f"with {options.jobs} parallel runs where no seconds are judged: at least {_brief(least)}")
     console.tell(f"to download: {_size(files.values())}" if files else "to download: nothing")
     stored = sum(each.stored_seconds for each in found.values())
-    console.tell(f"results in {options.folder}: {duration(stored)} of training")
+    console.tell(f"stored in {options.folder}: {duration(stored)} of training")
 
 
 def _cells(outlook: Outlook) -> Sequence[str]:

@@ -18,18 +18,18 @@ def reproduce(
         typer.Option("--paper", metavar="PAPER", help="Only this paper: mpu-2010, sbp-2012, ... (repeatable)."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what there is to do, how long it takes, and downloads; do nothing.")
+        bool, typer.Option("--dry-run", help="List what would run, its estimated time and the downloads; run nothing.")
     ] = False,
     plain: Plain = False,
 ) -> None:
-    """Run every config of the papers, cheapest first, and compare with the reported numbers.
+    """Run the papers' experiments and compare the results.
 
-    With --profile ci it takes minutes. --jobs applies to configs that judge errors and counts; if seconds are judged,
-    runs go one at a time. Runs with a result are not repeated, a failure stops no other run, and missing data are rows
-    with the reason. Writes a file for each reported table, an overview and the page.
+    The cheapest experiments run first; with --profile ci all take minutes. Finished runs are not repeated, and a failed
+    run does not stop the others. Runs without data are listed with the reason. --jobs applies only to experiments
+    that judge no seconds. Writes a file per reported table, an overview and HTML pages.
 
-    Exit codes: 0, all ran, for any verdicts (mpu-bench check judges them); 1, some run failed; 2, bad input; 130 or
-    143, interrupted.
+    Exit codes: 0, all runs finished; 1, some run failed; 2, bad input; 130 or 143, interrupted. Verdicts do not count:
+    see mpu-bench check.
     """
     from mpu_bench.cli import verdicts
     from mpu_bench.display.live import Display
@@ -60,7 +60,7 @@ def reproduce(
     verdicts.print_overview(tables, console())
     for failure in failures:
         say(f"failed: {failure}")
-    say(f"written: {options.tables / overview.OVERVIEW[0]} and the tables beside it")
+    say(f"written: {options.tables / overview.OVERVIEW[0]} and the tables next to it")
     if folders:
         say(f"written: {options.folder / 'page' / 'index.html'}")
     raise typer.Exit(code or (FAILED if failures else 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,21 +33,22 @@ def plot(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Draw only this figure; 'all': every figure with data. By default the figures of the config.",
+            help="Draw only this figure; all: every figure with data. By default the figures of the config.",
         ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="AXIS", help="The horizontal axis of curves: train_seconds, passes, ...")
+        str | None, typer.Option(metavar="AXIS", help="The horizontal axis of curves, such as train_seconds or passes.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder of the figures. By default RESULTS/figures.")
+        Path | None, typer.Option(metavar="DIR", help="The folder for the figures. By default RESULTS/figures.")
     ] = None,
-    to: Annotated[str, typer.Option(metavar="FORMS", help="The file formats: some of svg,pdf,png.")] = "svg,pdf,png",
+    to: Annotated[str, typer.Option(metavar="FORMATS", help="The file formats, comma-separated.")] = "svg,pdf,png",
     style: Annotated[
-        FigureStyle, typer.Option(help="The size: paper, for a printed column; slides, with large type.")
-    ] = FigureStyle.PAPER,
+        Literal["paper", "slides"],
+        typer.Option(help="The size: paper, for a column of a paper; slides, with large type."),
+    ] = "paper",
 ) -> None:
-    """Draw the figures of a results folder as SVG, PDF and PNG, for a paper or for slides."""
+    """Draw the figures of a results folder as SVG, PDF and PNG."""
     from mpu_bench.report import figures
 
     forms = list(dict.fromkeys(to.split(",")))
@@ -57,12 +58,15 @@ def plot(
 
 def report(
     results: ResultsFolders = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the pages.")] = Path("results/page"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the pages.")] = Path("results/page"),
     documentation: Annotated[
         str, typer.Option(metavar="URL|FILE", help="The address of the documentation, for links.")
     ] = "",
 ) -> None:
-    """Write pages that open from disk: tables, figures, verdicts, and the command that repeats each row."""
+    """Write HTML pages with tables, figures and verdicts.
+
+    The pages open from disk. Each row has the command that repeats it.
+    """
     from mpu_bench.report import page
     from mpu_bench.verdict import folders
 
@@ -89,7 +93,7 @@ def export(
         bool, typer.Option("--bold-best", help="Set the best of each dataset in bold: md, tex, html.")
     ] = False,
 ) -> None:
-    """Export the results table as CSV, Markdown, LaTeX, HTML or Parquet."""
+    """Export the results table as CSV, Markdown, LaTeX and others."""
     from mpu_bench.report.export import Shape
     from mpu_bench.report.export import export as exported
 
@@ -103,7 +107,7 @@ def clean(
     results: ResultsFolder,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete what mpu-bench wrote in a results folder, and nothing else."""
+    """Delete the results in a folder, and no other files."""
     from mpu_bench.display.terminal import confirmed
     from mpu_bench.report import cleaning
 
@@ -111,6 +115,6 @@ def clean(
     if not yes and not confirmed(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
     if left := cleaning.clean(results):
-        say(f"deleted the results in {results}; left there, no part of them: {', '.join(left)}")
+        say(f"deleted the results in {results}; other files stay: {', '.join(left)}")
     else:
         say(f"deleted {results}")

@@ -27,17 +27,19 @@ def run(
     ],
     options: RunOptions,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List runs, their time and downloads; execute nothing.")
+        bool, typer.Option("--dry-run", help="List the runs, their estimated time and the downloads; run nothing.")
     ] = False,
     debugger: Annotated[
         bool,
-        typer.Option("--pdb", help="Run in this process, plugins included, and open pdb where a run raises."),
+        typer.Option("--pdb", help="Run in this process, plugins included, and open pdb if a run raises."),
     ] = False,
     plain: Plain = False,
 ) -> None:
-    """Run an experiment: fetch its data, run what has no result yet, print the table.
+    """Run an experiment and print its table.
 
-    A config with plugins: is code and runs with your rights, also with --dry-run. Run it only if you trust it.
+    Missing data are downloaded, and only runs without a result are executed.
+
+    A config with plugins: is code. It runs with your permissions, even under --dry-run: run it only if you trust it.
 
     Exit codes: 0, every run has a result; 1, some run failed; 2, bad input; 130 or 143, interrupted.
     """
@@ -60,15 +62,12 @@ def _debugging(options: RunOptions) -> Pool:
     from mpu_bench.guard.process import thread_variables
 
     if options.machines is not None:
-        raise ConfigError("--pdb makes runs in this process; leave out --cluster")
+        raise ConfigError("--pdb runs in this process; remove --cluster")
     threads = options.threads or 1
     os.environ.update(thread_variables(threads))
     if options.jobs > 1:
-        raise ConfigError(f"--pdb makes one run at a time, in this process; leave out --jobs {options.jobs}")
-    say(
-        "--pdb: runs are made in this process, one at a time and without limits; with this option alone, plugins are "
-        "imported in it"
-    )
+        raise ConfigError(f"--pdb runs one run at a time, in this process; remove --jobs {options.jobs}")
+    say("--pdb: runs are executed in this process, one at a time, without limits; plugins are imported in it, too")
     from mpu_bench.experiment.pool.inprocess import InProcessPool
 
     return InProcessPool(threads, _debug)
@@ -108,7 +107,7 @@ def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) ->
 
 
 def _report(runs: ChosenRuns) -> None:
-    """Write the CSV files of a results folder and print the part of its table that was asked for."""
+    """Write the CSV files of a results folder and print the requested part of its table."""
     from mpu_bench.display import table
     from mpu_bench.report import csv_files
     from mpu_bench.results.folder import open_results
@@ -116,4 +115,4 @@ def _report(runs: ChosenRuns) -> None:
     with open_results(runs.folder) as results:
         csv_files.write(results)
         table.print_results(results, console(), runs.indices)
-    say(f"results are in {runs.folder}: runs.csv, table.csv, curves.csv and others")
+    say(f"results written to {runs.folder}: runs.csv, table.csv, curves.csv and others")

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mpu_bench.cli import streaming
-from mpu_bench.cli.options import FAILED, INTERRUPTED, DataFolder, Mirror, Offline, ResultsRoot, console, data_home, say
+from mpu_bench.cli.options import (
+    FAILED,
+    INTERRUPTED,
+    DataFolder,
+    Mirror,
+    Offline,
+    ResultsRoot,
+    console,
+    data_directory,
+    say,
+)
 from mpu_bench.cli.table_options import (
     FirstIndex,
     Header,
@@ -65,21 +75,23 @@ class Metric(StrEnum):
 
 def try_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="svmlight, CSV, TSV or Parquet; or the name of a dataset.")
+        str, typer.Argument(metavar="FILE", help="An svmlight, CSV, TSV or Parquet file; or the name of a dataset.")
     ],
     seconds: Annotated[
         float,
         typer.Option(
+            metavar="SECONDS",
             min=1,
             max=_LARGEST_SECONDS,
-            help="Time budget in seconds; starting processes, and compiling once a machine, is added.",
+            help="The time budget. Starting processes and the first compilation come on top.",
         ),
     ] = 60,
     metric: Annotated[
         Metric | None,
         typer.Option(
-            help="What chooses. By default accuracy, or balanced-accuracy where a class is rare or a constant is as "
-            "accurate as a linear classifier."
+            metavar="METRIC",
+            help="What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
+            "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
         ),
     ] = None,
     threshold: Annotated[
@@ -99,23 +111,26 @@ def try_(
         bool, typer.Option("--online", help="Judge online classifiers on the rows in their order, as a stream.")
     ] = False,
     budget: Annotated[
-        str, typer.Option(metavar="N,N", help="Support vectors that budgeted classifiers may keep.")
+        str, typer.Option(metavar="N,N", help="The support vector budgets of the budgeted classifiers.")
     ] = "100,500",
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The most that the chosen model may take, such as 64KB.")
+        str | None, typer.Option(metavar="SIZE", help="The maximum size of the chosen model, such as 64KB.")
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Choose what fits cortex-m0 or cortex-m4, as compiled for it.")
+        str | None,
+        typer.Option(metavar="NAME", help="Choose a model that fits cortex-m0 or cortex-m4, compiled for it."),
     ] = None,
     flash: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Of the device, such as 32KB (32,000) or 32KiB (32,768 bytes).")
+        str | None,
+        typer.Option(metavar="SIZE", help="The flash of the device, such as 32KB (32,000) or 32KiB (32,768 bytes)."),
     ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Of the device, such as 8KiB.")] = None,
+    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="The RAM of the device, such as 8KiB.")] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Try these classifiers only, such as smo,bpegasos-100.")
+        str | None, typer.Option(metavar="NAME,NAME", help="Try only these classifiers, such as smo,bpegasos-100.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Processes.  [default: one a core, 8 at most]")
+        int | None,
+        typer.Option(metavar="N", min=1, max=64, help="The number of processes.  [default: one per core, at most 8]"),
     ] = None,
     label: Label = None,
     positive: Positive = None,
@@ -140,12 +155,14 @@ def try_(
     mirror: Mirror = None,
     offline: Offline = False,
 ) -> None:
-    """Find the small, fast classifier that suits your data: tune, compare and time them all in about a minute.
+    """Find the small, fast classifier that suits your data.
 
-    A validation set (cross-validation below 2,000 training rows) chooses; errors are those of a separate test set. A
-    constant, a logistic regression and boosted trees show what the size costs. The answer, the chosen model, in C and
-    ONNX too, and the config that trains it again are written to RESULTS/try-NAME. Exit code 1: nothing was chosen,
-    because nothing is better than a constant.
+    Takes about a minute. A validation set chooses the classifier and its settings (below 2,000 training rows:
+    cross-validation). The reported errors are those on a separate test set. A constant, a logistic regression and
+    boosted trees show what the size costs. RESULTS/try-NAME then holds the answer, the chosen model, also in C and
+    ONNX, and the config that trains the model again.
+
+    Exit code 1: nothing was chosen, because nothing is better than a constant.
     """
     from mpu_bench.selection.rows import Source
 
@@ -159,7 +176,7 @@ def try_(
     budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
     target = _target(device, flash, ram)
     name, options, wishes = _dataset(file, wishes)
-    home = data_home(data_folder, mirror, offline)
+    home = data_directory(data_folder, mirror, offline)
     source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
     if online:
         chooses = {"any": any_, "threshold": threshold is not None}
@@ -233,8 +250,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
         of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed")]
         if of_files:
             raise ConfigError(
-                f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card of its own "
-                "and no file here"
+                f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card, not a file"
             )
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}, wishes
     name, said = name_of(Path(file)), wishes_of(wishes, "try")

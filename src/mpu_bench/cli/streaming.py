@@ -108,7 +108,7 @@ def _in_order(source: Source) -> Source:
 
 def _print(stream: Stream, name: str) -> None:
     """Print the table, the choice, and how far the metric moved along the stream."""
-    from mpu_bench.display.terminal import drawn
+    from mpu_bench.display.terminal import Drawn
     from mpu_bench.models.evaluation import METRICS
     from mpu_bench.report.tables import Table
 
@@ -116,7 +116,7 @@ def _print(stream: Stream, name: str) -> None:
     headings = ["classifier", f"{words}, %", f"last {stream.window:,} rows", "a row", "support vectors", "settings"]
     every = sorted((*stream.contenders, *stream.references), key=lambda each: -each.value(stream.metric))
     rows = [(each.name, *_percent(stream, each), *_details(stream, each)) for each in every]
-    console().print(drawn(Table(headings, rows, "lrrrrl"), framed=False))
+    console().print(Drawn(Table(headings, rows, "lrrrrl"), framed=False))
     of = {row[0]: row[1] for row in rows}
     told = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
     told += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)

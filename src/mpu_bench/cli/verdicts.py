@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from mpu_bench.display.terminal import Terminal, drawn, reason, styled
+from mpu_bench.display.terminal import Drawn, Terminal, reason, styled
 from mpu_bench.quantities import format_number
 from mpu_bench.report import checked
-from mpu_bench.report.overview import PaperTable, besides, by_paper, overview_rows
+from mpu_bench.report.overview import SENTENCES, PaperTable, besides, by_paper, overview_rows
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.cells import Cell
@@ -22,14 +22,15 @@ from mpu_bench.verdict.folders import (
 from mpu_bench.verdict.regression import Difference, Results, same_machine
 from mpu_bench.verdict.verdict import Finding, Verdict
 
-_TO_THE_RIGHT = ("published", "measured", "allowed")  # columns
+_NAMES = {SENTENCES: "claims", "all": ""}  # of the tables of papers
+_TO_THE_RIGHT = ("reported", "measured", "allowed")  # columns
 
 
 def print_cells(name: str, cells: Sequence[Cell], everything: bool, console: Terminal) -> None:
     """Print the cells of a table, or experiment, that speak against a paper; or all but those of other datasets."""
     chosen = [cell for cell in cells if not cell.is_elsewhere] if everything else do_not_come_out(cells)
     if chosen:
-        console.print(drawn(_table(name, chosen)))
+        console.print(Drawn(_table(name, chosen)))
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
@@ -40,7 +41,7 @@ def _table(title: str, cells: Sequence[Cell]) -> Table:
         "dataset": [cell.dataset for cell in cells],
         "solver": [solver_text(cell) for cell in cells],
         "what": [cell.what for cell in cells],
-        "published": [format_number(cell.published) for cell in cells],
+        "reported": [format_number(cell.published) for cell in cells],
         "measured": [format_number(cell.measured) for cell in cells],
         "allowed": ["" if cell.allowed is None else f"±{cell.allowed:.3g}" for cell in cells],
         "remark": [reason(remark_text(cell)) for cell in cells],
@@ -56,16 +57,20 @@ def print_overview(
     """Print how many verdicts there are of each kind, after the cells that speak against a paper, or all."""
     for each in tables if listed else ():
         print_cells(each.file, each.cells, everything, console)
-    rows = [*overview_rows(tables), *by_paper(tables)]
+    rows = [*overview_rows(tables), *by_paper(tables)[-1:]]
     present = [verdict for verdict in Verdict if any(row[verdict] for row in rows)]
     headings = ["paper", "table", *(verdict.word for verdict in present)]
     lines = [
-        [row["paper"], row["table"], *(styled(str(row[each] or ""), each.finding.terminal) for each in present)]
+        [
+            row["paper"],
+            _NAMES.get(row["table"], row["table"]),
+            *(styled(str(row[each] or ""), each.finding.terminal) for each in present),
+        ]
         for row in rows
     ]
-    console.print(drawn(Table(headings, lines, "ll" + "r" * len(present))))
+    console.print(Drawn(Table(headings, lines, "ll" + "r" * len(present))))
     if text := besides(tables):
-        console.print(text)
+        console.tell(text)
 
 
 def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Terminal) -> None:
@@ -80,30 +85,30 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
             )
             for each in faulty
         ]
-        console.print(drawn(Table(("run", "differs in", "ratio of seconds"), rows, "lll")))
+        console.print(Drawn(Table(("run", "differs in", "ratio of seconds"), rows, "lll")))
     words = (
-        "the same instructions and the same versions of libraries: counts and errors of equal runs must be equal"
+        "same processor features and library versions: counts and errors of equal runs must be equal"
         if same_machine(left, right)
-        else "other instructions or libraries, or not recorded which: counts may differ as far as rounding moves them"
+        else "processors or library versions differ, or are not recorded: counts may differ by rounding"
     )
     console.tell(f"{left.folder} and {right.folder}: {words}")
     ratios = [each.ratio for each in differences if each.ratio is not None]
-    median = f"; undisturbed seconds are {statistics.median(ratios):.2f} times the second's (median)" if ratios else ""
-    console.print(f"{len(differences)} runs in both, {len(faulty)} differ{median}")
+    median = (
+        f"; undisturbed runs take {statistics.median(ratios):.2f} times the second's seconds (median)" if ratios else ""
+    )
+    console.tell(f"{len(differences)} runs in both, {len(faulty)} differ{median}")
     if others := sum(not each.is_same_run for each in differences):
-        console.print(
-            f"of {others} the settings, such as stop:, the data or the version of the solver are not the same"
-        )
+        console.tell(f"{others} of them differ in settings such as stop:, in the data, or in the version of the solver")
 
 
 def print_changes(checks: Sequence[Check], console: Terminal) -> None:
-    """Print what is not as the baseline keeps it: runs, verdicts, seconds; and a line for each experiment."""
+    """Print the runs, verdicts and seconds that have changed from the baseline, and a summary."""
     rows = [
         (name, what, styled(reason(words), (Finding.AGAINST if is_fault else Finding.NOTHING).terminal))
         for each in checks
         for name, what, words, is_fault in checked.lines(each)
     ]
     if rows:
-        console.print(drawn(Table(("experiment", "what", "change"), rows, "lll")))
+        console.print(Drawn(Table(("experiment", "what", "change"), rows, "lll")))
     for line in checked.summaries(checks):
         console.tell(line)

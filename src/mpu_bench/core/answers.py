@@ -30,7 +30,7 @@ _OWN = tuple(name for name in Measures._fields if name != "others")
 
 
 class Size(NamedTuple):
-    """What is asked of a model besides predictions: whether it is linear, how many vectors it keeps."""
+    """Properties of a model besides predictions: whether it is linear, how many vectors it keeps."""
 
     linear: bool
     support_vectors: int
@@ -65,13 +65,13 @@ def counts(solver: Solver, state: Any, before: Sequence[int] = (0,) * len(counte
     SolverError
         If they are missing, of another type or shape, negative or smaller than before.
     """
-    found: object = getattr(state, "counters", None)
-    if not isinstance(found, np.ndarray) or found.shape != (len(counters.NAMES),) or found.dtype != np.int64:
+    returned: object = getattr(state, "counters", None)
+    if not isinstance(returned, np.ndarray) or returned.shape != (len(counters.NAMES),) or returned.dtype != np.int64:
         raise SolverError(
-            f"{solver.name}: the state's counters are {shown(found)}; they must be an array of "
+            f"{solver.name}: the state's counters are {shown(returned)}; they must be an array of "
             f"{len(counters.NAMES)} int64, as core.counters.new_counters() makes it"
         )
-    now: tuple[int, ...] = tuple(found.tolist())
+    now: tuple[int, ...] = tuple(returned.tolist())
     for name, number, last in zip(counters.NAMES, now, before, strict=True):
         if number < last:
             raise SolverError(f"{solver.name}: the counter '{name}' is {number:,} after {last:,}; it must not fall")
@@ -86,14 +86,14 @@ def measures(solver: Solver, state: Any) -> Measures:
     SolverError
         If it is no `Measures`, holds what is no number, or names a quantity that is not declared.
     """
-    found: object = solver.measures(state)
-    if not isinstance(found, Measures):
-        raise SolverError(f"{solver.name}: measures() returns {shown(found)}; it must return core.solver.Measures")
+    returned: object = solver.measures(state)
+    if not isinstance(returned, Measures):
+        raise SolverError(f"{solver.name}: measures() returns {shown(returned)}; it must return core.solver.Measures")
     numbers = {}
-    for name, value in found.by_name().items():
+    for name, value in returned.by_name().items():
         numbers[name] = _number(value)
         if numbers[name] is None and value is not None:
-            raise SolverError(f"{solver.name}: measures() gives {name} {shown(value)}, which is no number")
+            raise SolverError(f"{solver.name}: measures() gives {name} {shown(value)}, which is not a number")
         if name not in CHECKPOINT_COLUMNS:
             raise SolverError(
                 f"{solver.name}: measures() gives {shown(name)}, which is no quantity of a curve that "
@@ -110,10 +110,10 @@ def note(solver: Solver, state: Any) -> str:
     SolverError
         If it is no text.
     """
-    found: object = solver.note(state)
-    if not isinstance(found, str):
-        raise SolverError(f"{solver.name}: note() returns {shown(found)}; it must return text")
-    return plain(found)
+    returned: object = solver.note(state)
+    if not isinstance(returned, str):
+        raise SolverError(f"{solver.name}: note() returns {shown(returned)}; it must return text")
+    return plain(returned)
 
 
 def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
@@ -132,19 +132,19 @@ def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
     SolverError
         If it is no `Model`, or an array of it has another type or shape than the problem asks for.
     """
-    found: Any = solver.model(state)
+    returned: Any = solver.model(state)
     if problem is not None:  # before a property of the model works with them
         try:
-            check_model(found, problem.features, len(problem.classes), "model().")
+            check_model(returned, problem.features, len(problem.classes), "model().")
         except ValueError as fault:
             raise SolverError(f"{solver.name}: {fault}") from None
-    missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(found, name)]
+    missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(returned, name)]
     if missing:
         raise SolverError(
-            f"{solver.name}: model() returns {shown(found)}, which has no {missing[0]}; it must return a "
+            f"{solver.name}: model() returns {shown(returned)}, which has no {missing[0]}; it must return a "
             "core.models.Model"
         )
-    return found  # type: ignore[no-any-return]
+    return returned  # type: ignore[no-any-return]
 
 
 def size(solver: Solver, hypothesis: Model) -> Size:

@@ -1,4 +1,4 @@
-"""What is counted while a solver runs; one array of int64, one name per place.
+"""What is counted while a solver runs; one array of int64, one name per index.
 
 The counts are those the papers speak of, independent of caches, threads and storage. Evaluating a model
 for a report is never counted.

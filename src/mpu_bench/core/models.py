@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 4096  # whose Fourier features are computed
 
 
 class Model(Protocol):
-    """What is asked of every model."""
+    """What every model has."""
 
     @property
     def linear(self) -> bool:

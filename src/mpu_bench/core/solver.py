@@ -210,18 +210,18 @@ class Solver(ABC):
         ConfigError
             If the kernel is refused by `check_kernel`.
         DataError
-            If there are no examples, if they have weights that the solver has no place for, if all are of one class, if
+            If there are no examples, if they have weights that the solver does not support, if all are of one class, if
             there are too many classes, or if the examples are a stream and the solver needs them all.
         """
         self.check_kernel(kernel)
         if problem.n == 0:
             raise DataError(f"{problem.name}: there are no training examples")
         if problem.weights is not None and not self.weighted:
-            raise DataError(f"{problem.name}: {self.name} has no place for weights of examples")
+            raise DataError(f"{problem.name}: {self.name} does not support weights of examples")
         if isinstance(problem, StreamedProblem) and not self.online:
             raise DataError(
                 f"{problem.name} is a stream of {problem.n:,} examples; {self.name} needs them all in memory: "
-                "leave out stream: true, or name an online solver"
+                "remove stream: true, or choose an online solver"
             )
         if (only := problem.only_class()) is not None:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Several classes told apart by machines that each separate two: one against one, or one against the rest.
+"""Several classes, separated by models of two classes each: one against one, or one against the rest.
 
 One against one: the machine of a pair of classes votes for one of them; a score of exactly zero is a vote for the
 lower one. The class with the most votes wins; among those with as many, the one with the highest sum of its machines'

@@ -21,8 +21,8 @@ _PHASES = {
     "starting": "starting",
     "importing": "importing a plugin",
     "loading": "loading data",
-    "compiling": "loading compiled code (the first time on a machine: compiling)",
-    "kernel matrix": "computing the kernel matrix that runs share",
+    "compiling": "loading compiled code (compiling, the first time on a machine)",
+    "kernel matrix": "computing the shared kernel matrix",
     "training": "training",
 }
 _SCREENS_A_SECOND = 2  # every one costs this process milliseconds, beside runs whose seconds are measured
@@ -69,12 +69,12 @@ class Display:
         self._live.stop()
         self._live = None
         if not self._has_lines:
-            self._console.print(self._overall.summary())
+            self._console.tell(self._overall.summary())
 
     def _planned(self, todo: Todo) -> None:
         self._names, self._overall = Names(todo.plan), Overall(todo.runs, todo.seconds)
         if todo.kept:
-            self._console.print(f"{number_of_runs(todo.kept)} kept from before, {number_of_runs(len(todo.runs))} to do")
+            self._console.tell(f"{number_of_runs(todo.kept)} finished before, {number_of_runs(len(todo.runs))} to do")
         if todo.runs and self._has_table:
             self._start()
 
@@ -104,22 +104,22 @@ class Display:
             case Compiled(seconds):
                 self._compiled[name] = seconds
             case Progress():
-                self._overall.is_at(run, name, _how_far(news), news.seconds)
+                self._overall.is_at(run, name, _how_far(news))
 
     def _finished(self, run: Run, record: Record) -> None:
         name = self._names.of(run)
-        self._overall.has_ended(run, name, record)
-        head = f"{self._overall.ended}/{self._overall.total}  {name}"
         compiled = self._compiled.pop(name, 0.0)
+        self._overall.has_ended(run, name, record, compiled)
+        head = f"{self._overall.ended}/{self._overall.total}  {name}"
         if record.is_finished:
             if self._has_lines:
-                more = f" (after {compiled:.1f} s of compiling, once on a machine)" if compiled else ""
-                self._console.print(f"{head}: {_result(record)}{more}")
+                more = f" (after {compiled:.1f} s of compilation, once per machine)" if compiled else ""
+                self._console.tell(f"{head}: {_result(record)}{more}")
             return
         why = reason(record.reason) if record.reason != self._last_reason else "as above"
         self._last_reason = record.reason
         values = f"; {_result(record)}" if record.status == RunStatus.PROVISIONAL else ""
-        self._console.print(f"{head}: {record.status.upper()}: {why}{values}", style="bold red")
+        self._console.tell(f"{head}: {record.status.upper()}: {why}{values}", style="bold red")
 
 
 def _how_far(progress: Progress) -> str:
@@ -138,7 +138,7 @@ def _result(record: Record) -> str:
     if record.gap is not None:
         words.append(f"gap {record.gap:.1e}")
     if record.test_error is not None:
-        rows = "held-out" if record.trial and not record.tuned_on_test else "test"
+        rows = "validation" if record.trial and not record.tuned_on_test else "test"
         words.append(f"{rows} error {100 * record.test_error:.2f} %")
     if record.reason and record.is_finished:
         words.append(reason(record.reason))

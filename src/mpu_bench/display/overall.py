@@ -1,18 +1,20 @@
-"""How far an experiment is: what has become of each solver's runs, what runs now, and about how long it takes."""
+"""How far an experiment is: each solver's finished, failed and current runs, and about how long the rest takes."""
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import Record
 from mpu_bench.texts import duration
 
-_FEWEST_TO_ESTIMATE = 3  # runs that have ended
-_WORTH_TELLING = 10.0  # seconds of training; of less, what else a run takes is more, and is not known at first
+_WORTH_SHOWING = 10.0  # seconds left at the start; of less, what else a run takes is more, and is not known at first
+_NOISE = 0.1  # seconds, below which what runs took says little of how fast this machine is
+_OVERDUE = 0.1  # of a run that takes longer than expected, this part of what it has taken is what it still takes
 
 
 class Group(NamedTuple):
@@ -24,19 +26,22 @@ class Group(NamedTuple):
 
 @dataclass
 class Tally:
-    """What has become of runs; trials for others have no part in the sums of seconds and of test errors.
-
-    ``seconds`` are those of training of ``trained`` runs, ``errors`` the test errors of ``measured`` runs.
-    """
+    """The runs of a line: how many there are, how many run now, and the records of those that have ended."""
 
     total: int = 0
-    done: int = 0
-    failed: int = 0
     running: int = 0
-    seconds: float = 0.0
-    trained: int = 0
-    errors: float = 0.0
-    measured: int = 0
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """How many have a result."""
+        return sum(record.is_finished for record in self.records)
+
+    def mean(self, quantity: str) -> float | None:
+        """Return the mean of a quantity as the final table has it: without tuning runs, and those without a value."""
+        of_table = (record.value(quantity) for record in self.records if record.is_finished and not record.trial)
+        known = [value for value in of_table if value is not None]
+        return statistics.fmean(known) if known else None
 
     def add(self, other: Tally) -> None:
         """Count the runs of another tally, too."""
@@ -44,107 +49,123 @@ class Tally:
             setattr(self, name, getattr(self, name) + value)
 
 
+@dataclass
+class Alike:
+    """Runs that differ in their seed alone, or in what a trial holds out.
+
+    ``expected`` are the seconds that each takes, if that is known beforehand; the ``ended`` ones took ``seconds``.
+    """
+
+    expected: float | None
+    left: int = 0
+    ended: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether neither an estimate nor a run says how long they take."""
+        return self.expected is None and not self.ended and self.left > 0
+
+    def each(self, pace: float) -> float:
+        """Return about how long each takes, where runs take ``pace`` times as long as expected."""
+        if self.expected is None:
+            return self.seconds / max(1, self.ended)
+        return (self.seconds + pace * self.expected) / (self.ended + 1)
+
+
 class UnderWay(NamedTuple):
-    """A run under way: what it is at, in words, and how many seconds it has trained."""
+    """A run under way: its status in words, when it began, and how long runs like it take."""
 
     group: Group
     words: str
-    seconds: float
+    began: float
+    alike: Alike
 
 
 class Overall:
     """How far the runs of an experiment are.
+
+    The time left is that of runs like those that have ended. Of settings of which no run has ended, it is what was
+    expected of them, times how much longer the others took than expected.
 
     Parameters
     ----------
     runs : sequence of Run
         Those to be made.
     seconds : sequence of float or None
-        About how long each trains, where that is known.
+        About how long each takes, where that is known.
     """
 
     def __init__(self, runs: Sequence[Run], seconds: Sequence[float | None]) -> None:
-        known = [each for each in seconds if each is not None]
-        typical = sum(known) / len(known) if known and any(known) else 1.0
-        self._expected = {id(run): typical if each is None else each for run, each in zip(runs, seconds, strict=True)}
-        self._unknown: dict[Group, list[int]] = {}
-        self._left, self._ended_part = sum(self._expected.values()), 0.0
+        self._alike: dict[tuple[object, ...], Alike] = {}
         self._began = time.monotonic()
-        self._trained = 0.0
         self.total, self.ended, self.failed = len(runs), 0, 0
         self.under_way: dict[str, UnderWay] = {}
         self.tallies: dict[Group, Tally] = {}
         for run, each in zip(runs, seconds, strict=True):
             self.tallies.setdefault(_group(run), Tally()).total += 1
-            if each is None:
-                self._unknown.setdefault(_group(run), []).append(id(run))
+            self._alike.setdefault(_settings(run), Alike(each)).left += 1
 
-    def is_at(self, run: Run, name: str, words: str, seconds: float = 0.0) -> None:
+    def is_at(self, run: Run, name: str, words: str) -> None:
         """Note what a run is at."""
-        self.under_way[name] = UnderWay(_group(run), words, seconds)
+        began = self.under_way[name].began if name in self.under_way else time.monotonic()
+        self.under_way[name] = UnderWay(_group(run), words, began, self._alike[_settings(run)])
 
-    def has_ended(self, run: Run, name: str, record: Record) -> None:
-        """Note what has become of a run."""
-        self.under_way.pop(name, None)
+    def has_ended(self, run: Run, name: str, record: Record, compiled: float = 0.0) -> None:
+        """Note what has become of a run, and how many seconds it compiled, which no other run has to."""
         trained = record.train_seconds or 0.0
-        if record.is_finished:
-            for unknown in self._unknown.pop(_group(run), ()):  # all take about as long as the first of them
-                self._left += trained - self._expected[unknown]
-                self._expected[unknown] = trained
-        expected, tally = self._expected.pop(id(run), 0.0), self.tallies[_group(run)]
-        self._left -= expected
-        self._ended_part += expected
+        now = self.under_way.pop(name, None)
+        alike = self._alike[_settings(run)]
+        alike.left -= 1
+        if record.is_finished or alike.expected is None:  # what failed says nothing of how fast this machine is
+            alike.ended += 1
+            alike.seconds += trained if now is None else max(trained, time.monotonic() - now.began - compiled)
         self.ended += 1
-        if not record.is_finished:
-            self._unknown.pop(_group(run), None)
-            self.failed += 1
-            tally.failed += 1
-            return
-        tally.done += 1
-        self._trained += trained
-        if record.trial:
-            return
-        tally.seconds += trained
-        tally.trained += 1
-        if record.test_error is not None:
-            tally.errors += record.test_error
-            tally.measured += 1
+        self.failed += not record.is_finished
+        self.tallies[_group(run)].records.append(record)
 
     def share(self) -> float:
         """Return which part of the work is done, from 0 to 1."""
-        done, left = self._work()
-        return done / (done + left) if done + left > 0 else self.ended / max(1, self.total)
+        done, left = self._work() or (self.ended, self.total - self.ended)
+        return done / (done + left) if done + left > 0 else 0.0
 
     def seconds_left(self) -> float | None:
-        """Return about how long it still takes; None as long as neither earlier runs nor these tell of each solver."""
-        done, left = self._work()
-        if self.ended == self.total or self._unknown:
+        """Return about how long it still takes; None before it is known of all settings, from estimates or a run."""
+        _, left = self._work() or (0.0, None)
+        if left is None or self.ended == self.total or (not self.ended and left < _WORTH_SHOWING):
             return None
-        if self.ended < _FEWEST_TO_ESTIMATE:
-            return left if left >= _WORTH_TELLING else None
-        return (time.monotonic() - self._began) * left / done if done > 0 else None
+        return left / max(1, len(self.under_way))
 
-    def _work(self) -> tuple[float, float]:
-        """Return how much is done and left: training as expected, and what else every ended run has taken."""
-        running = min(sum(each.seconds for each in [*self.under_way.values()]), self._left)
-        elsewhere = 0.0
-        if self.ended >= _FEWEST_TO_ESTIMATE:
-            elsewhere = max(0.0, time.monotonic() - self._began - self._trained - running) / self.ended
-        return (
-            self._ended_part + running + elsewhere * self.ended,
-            max(0.0, self._left - running) + elsewhere * (self.total - self.ended),
-        )
+    def _work(self) -> tuple[float, float] | None:
+        """Return about how many seconds all runs have taken, and still take; None before that is known of all."""
+        every = self._alike.values()
+        if any(alike.is_unknown for alike in every):
+            return None
+        foreseen = [(alike, alike.expected) for alike in every if alike.expected is not None]
+        expected = sum(alike.ended * each for alike, each in foreseen)
+        pace = (sum(alike.seconds for alike, _ in foreseen) + _NOISE) / (expected + _NOISE)
+        done, left = sum(alike.seconds for alike in every), sum(alike.left * alike.each(pace) for alike in every)
+        for run in [*self.under_way.values()]:
+            taken, each = time.monotonic() - run.began, run.alike.each(pace)
+            done, left = done + taken, left + max(each - taken, _OVERDUE * taken) - each
+        return done, left
 
     def summary(self) -> str:
         """Return in a line what has become of the runs."""
         words = [f"{self.ended - self.failed} done"]
         words += [f"{self.failed} failed"] if self.failed else []
-        words += [f"{self.total - self.ended} not made"] if self.ended < self.total else []
+        words += [f"{self.total - self.ended} not run"] if self.ended < self.total else []
         return f"{number_of_runs(self.total)}: {', '.join(words)}, in {duration(time.monotonic() - self._began)}"
 
 
 def _group(run: Run) -> Group:
     return Group(run.dataset.label, run.solver.name)
+
+
+def _settings(run: Run) -> tuple[object, ...]:
+    """Return the same for runs that take about as long: they differ in their seed, or in what a trial holds out."""
+    said = [words for name, words in run.described.items() if name not in ("seed", "trial")]
+    return (_group(run), run.trial is None, *said)
 
 
 def number_of_runs(count: int) -> str:

@@ -64,7 +64,9 @@ def _table(lines: Mapping[Group, Tally], width: int) -> Table:
     names = ["dataset", "solver"] if has_datasets else ["solver"]
     for heading in names:
         table.add_column(heading, no_wrap=True, overflow="ellipsis")
-    numbers = ["done", "failed"] if width < _NARROW else ["done", "running", "failed", "training s", "test error, %"]
+    numbers = (
+        ["done", "failed"] if width < _NARROW else ["done", "running", "failed", "training seconds", "test error, %"]
+    )
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     for group, tally in lines.items():
@@ -81,11 +83,11 @@ def _cell(heading: str, tally: Tally) -> str:
         case "running":
             return str(tally.running or "")
         case "failed":
-            return str(tally.failed or "")
-        case "training s":
-            return f"{tally.seconds / tally.trained:.3g}" if tally.trained else ""
+            return str(len(tally.records) - tally.done or "")
+        case "training seconds":
+            return "" if (seconds := tally.mean("train_seconds")) is None else f"{seconds:.3g}"
         case _:
-            return f"{100 * tally.errors / tally.measured:.2f}" if tally.measured else ""
+            return "" if (error := tally.mean("test_error")) is None else f"{100 * error:.2f}"
 
 
 def _how_far(overall: Overall, width: int) -> Table:

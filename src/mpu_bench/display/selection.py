@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table as Drawn
+from rich.table import Table as Grid
 
-from mpu_bench.display.terminal import Terminal, drawn, styled
+from mpu_bench.display.terminal import Drawn, Terminal, styled
 from mpu_bench.report import choice
 from mpu_bench.report.tables import Table
 
@@ -54,12 +54,12 @@ class Display:
                     self._told.add(each.name)
                     self._console.tell(f"{each.name}: {choice.scored(outcome, each)}, {decimal(each.size or 0)}")
 
-    def _shown(self) -> Drawn:
+    def _shown(self) -> Grid:
         session = self._session
         total, left = session.seconds + session.preparing, max(session.seconds_left, 0.0)
         bar = ProgressBar(total=total, completed=min(session.seconds_spent, total), width=_WIDTH)
         told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
-        shown = Drawn.grid()
+        shown = Grid.grid()
         for each in (shown_table(self._outcome), bar, told):
             shown.add_row(each)
         return shown
@@ -70,4 +70,4 @@ def shown_table(outcome: Outcome) -> Drawn:
     made = choice.table(outcome)
     styles = ["bold" if row is outcome.chosen else "" for row in choice.best_first(outcome)]
     rows = [[styled(cell, style) for cell in row] for row, style in zip(made.rows, styles, strict=True)]
-    return drawn(Table(made.headings, rows, made.sides), framed=False)
+    return Drawn(Table(made.headings, rows, made.sides), framed=False)

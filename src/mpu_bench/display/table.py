@@ -6,10 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from rich.measure import Measurement
-from rich.table import Table as Drawn
 
-from mpu_bench.display.terminal import Terminal, drawn, reason
+from mpu_bench.display.terminal import Drawn, Terminal, reason
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import FINISHED, Record, RunStatus, format_number
 from mpu_bench.report import tables
@@ -20,28 +18,26 @@ from mpu_bench.results.means import Summary, by_dataset
 from mpu_bench.results.problems import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
-_EVERYTHING = 1000  # letters, wider than any table
 
-
-def print_results(results: ResultsFolder, console: Terminal, asked: Collection[int] | None = None) -> None:
+def print_results(results: ResultsFolder, console: Terminal, chosen: Collection[int] | None = None) -> None:
     """Print the table of a results folder, and below it what its reader must know.
 
     Parameters
     ----------
     results : ResultsFolder
     console : Terminal
-    asked : collection of int or None
-        The places in the plan of the runs to print; what else there is becomes one line. None: everything.
+    chosen : collection of int or None
+        The indices in the plan of the runs to print; the others are counted in one line. None: everything.
     """
     every = results.records(earlier=True)
-    records = every if asked is None else [each for index, each in enumerate(every) if index in asked]
+    records = every if chosen is None else [each for index, each in enumerate(every) if index in chosen]
     tables = published_tables(results)
     print_table(records, tables, console)
     for line in remarks(records, results.environments(), tables):
         console.tell(line)
-    rest = 0 if asked is None else sum(not each.trial for index, each in enumerate(every) if index not in asked)
+    rest = 0 if chosen is None else sum(not each.trial for index, each in enumerate(every) if index not in chosen)
     if rest:
-        line = f"other runs of this experiment, not asked for: {rest}; mpu-bench show {results.folder} prints them all"
+        line = f"other runs of this experiment: {rest}; mpu-bench show {results.folder} prints all"
         console.tell(line)
 
 
@@ -52,20 +48,16 @@ def print_table(records: Sequence[Record], published: Sequence[str], console: Te
     left_out: set[str] = set()
     for block in by_dataset(rows).values():
         columns = problems.in_terminal(block)
-        table = drawn(_block(block, columns, varying))
-        while any(column.quantity.rank for column in columns) and not _fits(table, console):
+        table = Drawn(_block(block, columns, varying))
+        while any(column.quantity.rank for column in columns) and table.width > console.width:
             last = max(columns, key=lambda column: column.quantity.rank)
             left_out.add(last.heading)
             columns.remove(last)
-            table = drawn(_block(block, columns, varying))
+            table = Drawn(_block(block, columns, varying))
         console.print(table)
     if left_out:
         names = "; ".join(sorted(left_out))
-        console.print(f"no room here for {names}: see table.csv", style="dim")
-
-
-def _fits(table: Drawn, console: Terminal) -> bool:
-    return Measurement.get(console, console.options.update(max_width=_EVERYTHING), table).maximum <= console.width
+        console.tell(f"columns left out for lack of room: {names} (see table.csv)", "dim")
 
 
 def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Table:
@@ -75,7 +67,7 @@ def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[s
         headings.append(column.heading)
         if column.is_published(rows):
             published.add(len(headings))
-            headings.append("published")
+            headings.append("reported")
     written = []
     for row in rows:
         names = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
@@ -113,7 +105,7 @@ def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[Shown]) -> l
 def remarks(
     records: Sequence[Record], environments: Sequence[Mapping[str, Any]], published: Sequence[str]
 ) -> list[str]:
-    """Return what a reader of the table must know: what did not finish and why, whether seconds may be compared."""
+    """Return remarks on the table: what did not finish and why, and whether seconds are comparable."""
     earlier = [record for record in records if record.earlier]
     records = [record for record in records if not record.earlier]
     failed = [record for record in records if record.status not in (*FINISHED, RunStatus.NOT_RUN)]
@@ -126,33 +118,31 @@ def remarks(
     lines += dict.fromkeys(f"{each.dataset} {naming.run_text(each, varied)}: {reason(each.reason)}" for each in done)
     lines += dict.fromkeys(map(_tuning_remark, (record for record in records if record.tuned)))
     if missing := sum(record.status == RunStatus.NOT_RUN for record in records):
-        lines.append(f"{missing} of {len(records)} runs are not done yet")
+        lines.append(f"{missing} of {len(records)} runs have no result yet")
     lines += machines.remarks(records, environments)
     if remark := disturbed_remark(every := [*records, *earlier]):
         by_the_machine = any(each.disturbed and each.kernel_matrix_seconds is None for each in every)
-        hint = "; run them again with --force when the machine is quiet" if by_the_machine else ""
+        hint = "; re-run them with --force when the machine is quiet" if by_the_machine else ""
         lines.append(remark + hint)
     if published and any(record.is_finished and record.as_published != 0 for record in records):
-        lines.append(
-            f"published: the numbers of {', '.join(published)}; their seconds are those of the paper's machine"
-        )
+        lines.append(f"reported: the values of {', '.join(published)}; their seconds are from the paper's machine")
     lines += _changes([*records, *earlier])
     if earlier:
         lines.append(
-            f"earlier run: of an earlier plan of this folder, {len(earlier)} in all; such runs count in no other row "
-            "and in no verdict, and stay until mpu-bench clean deletes the folder"
+            f"earlier run: {len(earlier)} runs of an earlier plan of this folder; they count in no other row and in no "
+            "verdict, until mpu-bench clean deletes the folder"
         )
     return lines
 
 
 def _changes(records: Sequence[Record]) -> list[str]:
-    """Return what was changed from the config, and in whose rows."""
+    """Return the changes from the config, and the solvers that they affect."""
     solvers: dict[str, list[str]] = {}
     for record in records:
         if record.overridden and not record.trial:
             solvers.setdefault(record.overridden, []).append(record.solver)
     return [
-        f"changed from the config: {changes} (in rows of {', '.join(dict.fromkeys(named))})"
+        f"changed from the config: {changes} (for {', '.join(dict.fromkeys(named))})"
         for changes, named in solvers.items()
     ]
 
@@ -160,8 +150,8 @@ def _changes(records: Sequence[Record]) -> list[str]:
 def _tuning_remark(record: Record) -> str:
     chosen = f"chosen: the best of {record.tuned}"
     if record.tuned_on_test:
-        return f"{chosen}: CHOSEN ON THE TEST SET ITSELF, so these errors are too low"
-    return f"{chosen}; the seconds of tuning are not in these, but in tune_seconds of table.csv"
+        return f"{chosen}: CHOSEN ON THE TEST SET, so these errors are too low"
+    return f"{chosen}; tuning took the seconds in column tune_seconds of table.csv, which are not included here"
 
 
 #: colours are those of the page around it, light or dark; the figure is drawn on white, as in print

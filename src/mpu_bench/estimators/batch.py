@@ -32,7 +32,7 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     cache_size : float
         Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
     multi_class : {"ovr", "ovo"}
-        What several classes are told apart by: one machine a class, or one for every pair.
+        How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
         How many machines are trained at a time, each on a thread.
     max_seconds : float, optional

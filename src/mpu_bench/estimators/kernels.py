@@ -154,7 +154,7 @@ def _variance(X: Any) -> float:
     if not is_sparse(X):
         with np.errstate(over="ignore", invalid="ignore"):
             return float(X.var(dtype=np.float64))
-    if not X.has_canonical_format:  # entries of one place stand for their sum
+    if not X.has_canonical_format:  # entries at one index stand for their sum
         X = X.copy()
         X.sum_duplicates()
     squares = np.square(X.data, dtype=np.float64).sum() / (X.shape[0] * X.shape[1])

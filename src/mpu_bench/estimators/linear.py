@@ -29,7 +29,7 @@ from mpu_bench.estimators.parameters import (
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Linear
 from mpu_bench.solvers.linear.pegasos import Pegasos
-from mpu_bench.solvers.multiclass import Machine, Multiclass, one_against_rest
+from mpu_bench.solvers.multiclass import Multiclass, Subproblem, one_against_rest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -70,7 +70,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     fit_intercept : bool
         Whether a feature that is 1 is added.
     multi_class : {"ovr", "ovo"}
-        What several classes are told apart by: one machine a class, or one for every pair.
+        How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
         How many machines are trained at a time, each on a thread.
     max_iter : int or None
@@ -309,7 +309,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         several = Multiclass(solver, "one-against-rest")
         whole = several.divided(problem, Linear(), 0)
         for state in self._states:
-            several.add(whole, Machine(solver, state, int(state.counters[PRESENTED]), None).trained())
+            several.add(whole, Subproblem(solver, state, int(state.counters[PRESENTED]), None).trained())
         return several, whole
 
     def _doubt(self, measures: Measures, stopped: bool, n: float) -> str:  # noqa: ARG002

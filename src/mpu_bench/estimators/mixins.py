@@ -32,21 +32,21 @@ REDUCTIONS: dict[str, Reduction] = {"ovr": "one-against-rest", "ovo": "one-again
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TwoClassClassifier(SolverClassifier):
-    """A classifier whose solver separates two classes; several are told apart by machines that do.
+    """A classifier whose solver separates two classes; several are reduced to binary subproblems.
 
     Parameters
     ----------
     multi_class : {"ovr", "ovo"}
-        What several classes are told apart by: one machine a class, or one for every pair.
+        How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
-        How many machines are trained at a time, each on a thread, as joblib counts; the model does not depend on it.
+        How many subproblems are trained at a time, each on a thread, as joblib counts; the model does not depend on it.
     """
 
     multi_class: str = "ovr"
     n_jobs: int | None = None
 
     def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
-        """Train the solver, or for several classes one for each machine."""
+        """Train the solver, or for several classes one for each subproblem."""
         reduction = REDUCTIONS[one_of(REDUCTIONS, multi_class=self.multi_class)]
         if self.n_jobs == 0:
             raise ValueError("n_jobs is 0; it must be at least 1, or -1 for all processors, or None")
@@ -60,18 +60,18 @@ class TwoClassClassifier(SolverClassifier):
             if number > 0 and run.is_over:
                 return None
             with self._memory():
-                machine = solver.machine(state, number, self._solver)
-            end = Until(self._most_presented(machine.n))
-            stopped = self._train(machine.solver, machine.state, end, run)
-            return machine.trained(), stopped
+                subproblem = solver.subproblem(state, number, self._solver)
+            end = Until(self._most_presented(subproblem.n))
+            stopped = self._train(subproblem.solver, subproblem.state, end, run)
+            return subproblem.trained(), stopped
 
         stops = []
         try:
-            machines = Parallel(self.n_jobs, require="sharedmem")(map(delayed(train), range(len(state.pairs))))
+            ended = Parallel(self.n_jobs, require="sharedmem")(map(delayed(train), range(len(state.pairs))))
         except BaseException:
             run.cancelled = True  # for those that other threads train
             raise
-        for trained, stopped in takewhile(bool, machines):
+        for trained, stopped in takewhile(bool, ended):
             solver.add(state, trained)
             stops.append(stopped)
         return solver, state, max(stops)  # "max_seconds" before "max_iter" before none
@@ -256,7 +256,7 @@ class KernelClassifier(SolverClassifier):
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """What is added to the scores, shape (1,) for two classes, else one number a machine or class."""
+        """What is added to the scores, shape (1,) for two classes, else one number for each subproblem or class."""
         model = self._fitted("intercept_")
         own = super().intercept_
         if not isinstance(kernel := kernel_of(model), Precomputed):
@@ -278,7 +278,7 @@ class BatchKernelClassifier(KernelClassifier):
     Parameters
     ----------
     cache_size : float
-        Megabytes for them at most, of every machine that is trained at a time. Nothing but seconds depends on it.
+        Megabytes for them at most, for each subproblem that is trained at a time. Nothing but seconds depends on it.
     """
 
     certified: ClassVar = True

@@ -61,7 +61,7 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     own, hints = [each for each in fields(solver) if words.get(each.name) != "max_iter"], types_of(solver)
     bases = [OnlineClassifier] if issubclass(solver, OnlineSolver) else _bases(solver)
     if clash := sorted({each.name for base in bases for each in fields(base)} & {each.name for each in own}):
-        raise ConfigError(f"{solver.__name__}: a classifier has a parameter {clash[0]} of its own; choose another name")
+        raise ConfigError(f"{solver.__name__}: a classifier already has a parameter {clash[0]}; choose another name")
 
     def made(self: SolverClassifier, n: int, passes: int | None = None) -> Solver:  # noqa: ARG001
         given = {each.name: getattr(self, words.get(each.name, each.name)) for each in own}

@@ -239,7 +239,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         except (MemoryError, OverflowError, ValueError) as fault:  # of numpy, as large as the budget is
             if budget is None:
                 raise
-            raise ValueError(f"budget is {budget}; there is no memory for so many here; take fewer") from fault
+            raise ValueError(f"budget is {budget}; too many for the memory of this machine; choose fewer") from fault
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(Pieces(**vars(problem)), kernel, seed)

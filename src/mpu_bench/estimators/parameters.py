@@ -1,4 +1,4 @@
-"""What parameters of the classifiers may be, how a wrong one is told, and how a user is warned."""
+"""What parameters of the classifiers may be, how a wrong one is reported, and how a user is warned."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def check_types(classifier: Any) -> None:
     for name, kinds in _kinds_of(kind).items():
         value = getattr(classifier, name)
         if not isinstance(value, tuple(kinds)):
-            told = " or ".join(_SAID[kind] for kind in kinds)
-            raise ValueError(f"{name} is {value!r}; it must be {told}")
+            expected = " or ".join(_SAID[kind] for kind in kinds)
+            raise ValueError(f"{name} is {value!r}; it must be {expected}")
 
 
 @cache

@@ -48,7 +48,7 @@ class IncrementalClassifier(SolverClassifier):
         check_classification_targets(y)
         if begins:
             if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit: all labels that will come")
+                raise ValueError("classes must be given at the first call of partial_fit: all labels of the stream")
             self.classes_ = np.unique(classes)
             if len(self.classes_) < 2:
                 raise ValueError(f"classes has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
@@ -56,7 +56,7 @@ class IncrementalClassifier(SolverClassifier):
             raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
-            raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is none of classes: {self.classes_}")
+            raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is not in classes: {self.classes_}")
         return X, np.searchsorted(self.classes_, y).astype(np.int32)
 
     def _known_labels(self, X: Any, y: Any) -> NDArray[np.int32] | None:
@@ -77,7 +77,7 @@ class IncrementalClassifier(SolverClassifier):
         for name, before in self._trained_with.items():
             if name not in _MAY_CHANGE and (now := getattr(self, name)) is not before and now != before:
                 raise ValueError(
-                    f"{name} was {before!r} when learning began, and is {now!r}; set it back, or begin anew with fit"
+                    f"{name} was {before!r} when learning began, and is {now!r}; set it back, or start over with fit"
                 )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _PROBE_TRIES = 3
 #: a probe takes longer than many a run: runs that follow each other at once share one
 _SECONDS_BETWEEN_PROBES = 0.25
 
-_PROBE_VALUES = 1 << 18  # 1 MB, and 2 MB of places: more than a core's own cache, as the data of most runs
+_PROBE_VALUES = 1 << 18  # 1 MB, and 2 MB of indices: more than a core's own cache, as the data of most runs
 _PROBE_ROUNDS = 60  # about 20 ms on a processor of 2024
 _COARSE_SECONDS = 1e-3  # a clock whose ticks are longer cannot time a probe
 _LOOKS, _SECONDS_BETWEEN_LOOKS = 5, 0.004
@@ -42,7 +42,7 @@ _LOOKS, _SECONDS_BETWEEN_LOOKS = 5, 0.004
 class Probe:
     """A short fixed computation, whose processor seconds say how fast this process's processor is now.
 
-    It gathers numbers from a place larger than a core's own cache and adds them, and so feels a slower clock of the
+    It gathers numbers from an array larger than a core's own cache and adds them, and so feels a slower clock of the
     processor, a neighbour on the same core, and crowded memory.
 
     Parameters
@@ -115,7 +115,7 @@ def why(run: Record, fastest_probe: float) -> str:
         lost = f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"
         reasons += [lost] if stolen > _TOLD_SHARE * wall else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
-        reasons.append(f"stood still for {idle / wall:.0%} of its wall seconds")
+        reasons.append(f"was stopped for {idle / wall:.0%} of its wall seconds")
     if (slowdown := _slowdown(run, fastest_probe)) > SLOW_PROBE:
         reasons.append(f"the processor was {slowdown:.1f} times slower than at its fastest")
     return "; ".join(reasons)

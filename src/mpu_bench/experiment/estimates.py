@@ -1,33 +1,35 @@
-"""About how long runs will train: as long as those that were made before of the same dataset and solver.
+"""About how long runs will take: as long as earlier runs of the same dataset, solver and settings.
 
-What was made before are the finished runs of the same results folder, and what the project's own last results came to:
-``configs/seconds.csv``, which scripts/accept.py writes from results/baseline. Runs on another number of rows or columns
-tell nothing, nor do those with other parameters, but for C and its like and those of the kernel. Where neither knows of
-any, nothing is known; no number is made up. What the paper reports stands beside it then, as an order of magnitude.
+Earlier runs are the finished runs of the same results folder. For configs of this project, those of results/baseline
+count too: ``configs/seconds.csv``, which scripts/accept.py writes. Runs on another number of rows or columns do not
+count, nor runs with other parameters, except C and its like and those of the kernel. Without such runs nothing is
+known, and the paper's seconds are shown as an order of magnitude.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.plan import Plan, marks_of
 from mpu_bench.experiment.run import Run
 from mpu_bench.files import read_csv
-from mpu_bench.quantities import Record
+from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.resources import bundled, config_path
 from mpu_bench.results.matching import published_beside
 from mpu_bench.scaled import to_json
 
 FILE = "seconds.csv"  #: in configs/
-COLUMNS = ("experiment", "dataset", "solver", "trial", "runs", "seconds")
+_SETTINGS = ("experiment", "dataset", "solver", "trial", "budget_vectors", "parameters", "kernel")
+COLUMNS = (*_SETTINGS, "train_seconds", "overhead_seconds")
 _OF_THE_PROBLEM = ("C", "regularization", "nu")  # parameters that leave the work of about the same size
 _OVERHEAD_SECONDS = 0.03  # of a small run, where its own are not known
 _CHANGING_NOTHING = ("--profile", "--seed", "--repeats")  # options, of what a run of a named experiment takes
@@ -43,7 +45,7 @@ class Size(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a run will take: seconds of training, if they are known, and beside it; MiB of memory, if known.
+    """What a run will take: seconds of training, if known, the overhead in seconds, and MiB of memory, if known.
 
     ``reported`` are the paper's seconds, where nothing else is known and the paper has them.
     """
@@ -52,6 +54,11 @@ class Expected(NamedTuple):
     overhead: float = 0.0
     memory_mb: float | None = None
     reported: float | None = None
+
+    @property
+    def total_seconds(self) -> float | None:
+        """Seconds of training and overhead, if known."""
+        return None if self.seconds is None else self.seconds + self.overhead
 
 
 class Estimate(NamedTuple):
@@ -96,20 +103,17 @@ class Estimates:
     """
 
     def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:
-        self._own: dict[tuple[Any, ...], list[tuple[Size, Record]]] = {}
-        for record in records:
-            if _has_seconds(record):
-                for key in _keys_of_record(record):
-                    self._own.setdefault(key, []).append((_size_of_record(record), record))
-        self._means: dict[tuple[tuple[Any, ...], Size], Expected | None] = {}
+        own = _by_settings(records)
+        self._means: dict[tuple[int, tuple[Any, ...], Size], Expected | None] = {}
         self._sizes: dict[str, Size] = {}
-        marks = marks_of(experiment, plan) if self._own else []
+        marks = marks_of(experiment, plan) if own else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
         source = Path(experiment.source)
         shipped = config_path(source.stem)
         is_shipped = shipped is not None and source.resolve() == shipped.resolve()
-        self._is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
+        is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
+        self._earlier = [own, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published
 
     def expected(self, runs: Sequence[Run]) -> list[Expected]:
@@ -125,8 +129,13 @@ class Estimates:
     def _bounded(self, run: Run) -> Expected:
         """Return the mean of the nearest earlier runs, but no more than the config lets a run train."""
         size, limit = self._size(run), run.settings.stop.seconds
-        means = (self._mean(key, size) for key in _keys(run, self._changes.get(id(run), "")))
-        known = next((mean for mean in means if mean is not None), Expected(self._typical(run), _OVERHEAD_SECONDS))
+        changed = self._changes.get(id(run), "")
+        means = (
+            self._mean(index, key, size)
+            for index, its_changes in enumerate((changed, ""))
+            for key in _keys(run, its_changes)
+        )
+        known = next((mean for mean in means if mean is not None), Expected(None, _OVERHEAD_SECONDS))
         if known.seconds is None:
             known = known._replace(reported=self._reported(run))
         return known if known.seconds is None or limit is None else known._replace(seconds=min(known.seconds, limit))
@@ -142,22 +151,21 @@ class Estimates:
         )  # fmt: skip
         return published_beside(self._tables, row).get("train_seconds")
 
-    def _mean(self, key: tuple[Any, ...], size: Size) -> Expected | None:
+    def _mean(self, index: int, key: tuple[Any, ...], size: Size) -> Expected | None:
         """Return the means of the earlier runs that have a key, and whose data are of a size, and their most memory.
 
-        Found once: the seeds of a sweep have the same key.
+        Computed once: the seeds of a sweep have the same key.
         """
-        if (key, size) not in self._means:
-            alike = [record for other, record in self._own.get(key, ()) if _agree(other, size)]
-            beside = [each.overhead_seconds for each in alike if each.overhead_seconds is not None]
-            self._means[key, size] = None
+        if (index, key, size) not in self._means:
+            alike = [record for other, record in self._earlier[index].get(key, ()) if _agree(other, size)]
+            self._means[index, key, size] = None
             if alike:
-                self._means[key, size] = Expected(
-                    statistics.fmean(map(_training_seconds, alike)),
-                    statistics.fmean(beside) if beside else _OVERHEAD_SECONDS,
+                self._means[index, key, size] = Expected(
+                    statistics.fmean(map(training_seconds, alike)),
+                    _mean_overhead(alike),
                     max(each.peak_memory_mb or 0.0 for each in alike) or None,
                 )
-        return self._means[key, size]
+        return self._means[index, key, size]
 
     def _size(self, run: Run) -> Size:
         where = json.dumps([run.dataset.name, dict(run.dataset.options)], default=to_json)
@@ -165,37 +173,51 @@ class Estimates:
             self._sizes[where] = _size_by_card(run)
         return self._sizes[where]
 
-    def _typical(self, run: Run) -> float | None:
-        if not self._is_named:
-            return None
-        return _typical().get((run.experiment, run.dataset.label, run.solver.name, run.trial is not None))
+
+_Index = Mapping[tuple[Any, ...], Sequence[tuple[Size, Record]]]
+
+
+def _by_settings(records: Records) -> _Index:
+    """Return records with seconds by their keys, with the size of their data."""
+    found: dict[tuple[Any, ...], list[tuple[Size, Record]]] = {}
+    for record in records:
+        if _has_seconds(record):
+            for key in _keys_of_record(record):
+                found.setdefault(key, []).append((_size_of_record(record), record))
+    return found
 
 
 def _keys(run: Run, changed: str) -> Iterable[tuple[Any, ...]]:
     """Yield by what a run is compared with earlier ones: first those that differ in nothing but their seed."""
-    solver, is_trial = run.solver, run.trial is not None
-    alike = (run.dataset.label, solver.name, is_trial, changed, solver.vectors)
+    solver = run.solver
+    alike = (run.dataset.label, solver.name, run.trial is not None, changed, solver.vectors)
     parameters = json.dumps(dict(solver.parameters), default=to_json)
-    yield *alike, parameters, str(solver.kernel)
-    yield *alike, _work(parameters), solver.kernel.name
+    yield "same", *alike, _parameters(solver.name, parameters), str(solver.kernel)
+    yield "like", *alike, _parameters(solver.name, parameters, _OF_THE_PROBLEM), solver.kernel.name
 
 
 def _keys_of_record(record: Record) -> Iterable[tuple[Any, ...]]:
     alike = (record.dataset, record.solver, bool(record.trial), record.overridden or "", record.budget_vectors)
-    yield *alike, record.parameters, record.kernel
-    yield *alike, _work(record.parameters), record.kernel.partition("(")[0]
+    yield "same", *alike, _parameters(record.solver, record.parameters), record.kernel
+    yield (
+        "like",
+        *alike,
+        _parameters(record.solver, record.parameters, _OF_THE_PROBLEM),
+        record.kernel.partition("(")[0],
+    )
 
 
 @cache
-def _work(parameters: str) -> str:
-    """Return the parameters on which the size of the work depends."""
+def _parameters(solver: str, text: str, without: Sequence[str] = ()) -> str:
+    """Return as text the parameters that are not at their default."""
     try:
-        values = json.loads(parameters)
+        values = json.loads(text)
     except ValueError:
-        return parameters
+        return text
     if not isinstance(values, dict):  # a file that another program has changed
-        return parameters
-    return json.dumps({name: values[name] for name in sorted(values) if name not in _OF_THE_PROBLEM})
+        return text
+    chosen = solvers.chosen_parameters(solver, values)
+    return json.dumps({name: chosen[name] for name in sorted(chosen) if name not in without})
 
 
 def _size_by_card(run: Run) -> Size:
@@ -219,7 +241,7 @@ def _agree(one: Size, other: Size) -> bool:
     return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
-def _training_seconds(record: Record) -> float:
+def training_seconds(record: Record) -> float:
     """Return how long a run trained; of one that was disturbed, and has one thread, its processor seconds."""
     undisturbed = record.cpu_seconds if record.disturbed and record.threads == 1 else None
     return (record.train_seconds or 0.0) if undisturbed is None else undisturbed
@@ -230,29 +252,45 @@ def _has_seconds(record: Record) -> bool:
 
 
 @cache
-def _typical() -> dict[tuple[str, str, str, bool], float]:
+def _typical() -> Mapping[str, Sequence[Record]]:
+    """Return the runs of the baseline by experiment."""
     path = bundled("configs") / FILE
     if not path.is_file():
         return {}
-    types: dict[str, Callable[[str], Any]] = {"experiment": str, "dataset": str, "solver": str, "trial": int}
-    rows = read_csv(path, types | {"seconds": float})
-    return {(row["experiment"], row["dataset"], row["solver"], bool(row["trial"])): row["seconds"] for row in rows}
+    types: dict[str, Callable[[str], Any]] = dict.fromkeys(COLUMNS, str)
+    types["budget_vectors"] = lambda text: int(text) if text else None
+    found: dict[str, list[Record]] = {}
+    for row in read_csv(path, types | {"train_seconds": float, "overhead_seconds": float}):
+        found.setdefault(row["experiment"], []).append(Record(**row, status=RunStatus.DONE))
+    return found
 
 
 def typical_rows(records: Records) -> list[dict[str, Any]]:
-    """Return the rows of ``configs/seconds.csv``: the mean training seconds of finished runs.
+    """Return the rows of ``configs/seconds.csv``: the mean seconds of finished runs with the same settings.
 
     Parameters
     ----------
     records : iterable of Record
         The runs of any experiments.
     """
-    found: dict[tuple[Any, ...], list[float]] = {}
+    found: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         if _has_seconds(record):
-            key = (record.experiment, record.dataset, record.solver, int(bool(record.trial)))
-            found.setdefault(key, []).append(_training_seconds(record))
+            settings = record.row(_SETTINGS) | {
+                "trial": "tuning" if record.trial else "",
+                "parameters": _parameters(record.solver, record.parameters),
+            }
+            found.setdefault(tuple(settings.values()), []).append(record)
     return [
-        dict(zip(COLUMNS, (*key, len(seconds), f"{statistics.fmean(seconds):.3g}"), strict=True))
-        for key, seconds in found.items()
+        dict(zip(_SETTINGS, settings, strict=True))
+        | {
+            "train_seconds": f"{statistics.fmean(map(training_seconds, alike)):.3g}",
+            "overhead_seconds": f"{_mean_overhead(alike):.3g}",
+        }
+        for settings, alike in found.items()
     ]
+
+
+def _mean_overhead(records: Sequence[Record]) -> float:
+    known = [each.overhead_seconds for each in records if each.overhead_seconds is not None]
+    return statistics.fmean(known) if known else _OVERHEAD_SECONDS

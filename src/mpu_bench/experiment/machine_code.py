@@ -16,7 +16,7 @@ from typing import Any
 from mpu_bench import solvers
 from mpu_bench.config.schema import Limits
 from mpu_bench.core import cache
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.experiment.environment import instruction_set
 from mpu_bench.experiment.messages import Task
@@ -59,23 +59,23 @@ def _machine() -> tuple[str, ...]:
     return __version__, sys.version, instruction_set()
 
 
-def compile_ahead(runs: Mapping[str, Run], home: DataHome, limits: Limits, pool: Pool, progress: Progress) -> None:
+def compile_ahead(runs: Mapping[str, Run], home: DataDirectory, limits: Limits, pool: Pool, progress: Progress) -> None:
     """Let a pool compile what runs need and this machine has not compiled, if that is of several kinds.
 
     Parameters
     ----------
     runs : mapping
         One for each key of code.
-    home : DataHome
+    home : DataDirectory
     limits : Limits
     pool : Pool
     progress : Progress
-        Is told what is compiled.
+        Called with what is compiled.
     """
     lacking = {code: run for code, run in runs.items() if code and not is_compiled(code)}
     if len(lacking) > 1 and cache.can_be_kept():
         names = dict.fromkeys(run.solver.name for run in lacking.values())
-        progress.note(f"compiling {', '.join(names)}, once on a machine")
+        progress.note(f"compiling {', '.join(names)} (once per machine)")
         pool.compile_ahead(
             [Task("", run, home, limits, code=code, only_compiles=True) for code, run in lacking.items()]
         )

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AllowInfNan, Field, PlainValidator, TypeAdapter, ValidationError
 
 from mpu_bench.config.schema import Limits
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment.run import Run
 from mpu_bench.quantities import COLUMNS, Ending, Record
 from mpu_bench.results.rows import record_of
@@ -53,7 +53,7 @@ class Task:
 
     run_id: str
     run: Run
-    home: DataHome
+    home: DataDirectory
     limits: Limits = field(default_factory=Limits)
     optimum: float | None = None
     optimum_gap: float = 0.0
@@ -73,7 +73,7 @@ class Preparation:
 
     name: str
     options: Mapping[str, Any]
-    home: DataHome
+    home: DataDirectory
     limits: Limits = field(default_factory=Limits)
 
 
@@ -165,7 +165,7 @@ class Failed:
         return Ending.SYSTEM if self.status == "out-of-memory" else Ending.FAULT
 
 
-#: what is told while a run is under way
+#: messages while a run is under way
 News = Phase | Compiled | Progress
 Message = News | Compiler | Evaluating | Work | Prepared | Finished | Failed
 

@@ -33,7 +33,7 @@ class OptimaCache:
     home : Path
         The folder of the data directory.
     remark : function
-        Is told why an optimum could not be read or kept.
+        Called with why an optimum could not be read or kept.
     """
 
     home: Path

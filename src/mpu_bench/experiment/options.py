@@ -22,7 +22,7 @@ from mpu_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from mpu_bench.config.read import Say
-    from mpu_bench.data.download.cache import DataHome
+    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.experiment.pool import Pool
     from mpu_bench.experiment.pool.cluster.connect import Cluster
 
@@ -53,16 +53,21 @@ def option(default: Any, meaning: str, kind: Any = None, **typed: Any) -> Any:
 class Options:
     """Where and how runs are made, and where their results go."""
 
-    profile: str | None = option(None, "Use this profile of the config.", str | None, metavar="NAME")
-    jobs: int = option(1, "How many runs at once. They share the machine, so their seconds grow.", min=1, max=MOST_JOBS)
+    profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
+    jobs: int = option(
+        1, "The number of parallel runs. They share the machine, so training takes longer.",
+        min=1, max=MOST_JOBS, metavar="N",
+    )  # fmt: skip
     cluster: str | None = option(
         None,
-        "Use a Dask cluster: the address of its scheduler, the scheduler file, or local:N.",
+        "Run on a Dask cluster: the address of its scheduler, its scheduler file, or local:N.",
         str | None,
         metavar="ADDRESS",
     )
-    jobs_per_worker: int = option(1, "How many runs at once on each worker of the cluster.", min=1, max=MOST_JOBS)
-    send_data: bool = option(False, "Send prepared data to the cluster; by default each machine downloads.")
+    jobs_per_worker: int = option(
+        1, "The number of parallel runs on each worker of the cluster.", min=1, max=MOST_JOBS, metavar="N"
+    )
+    send_data: bool = option(False, "Send prepared data to the cluster. By default each machine downloads it.")
     results: Path | str = option(
         Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR"
     )
@@ -81,7 +86,7 @@ class Options:
         show_default=False,
     )
     offline: bool | None = option(
-        None, "Do not use the network. By default what MPU_BENCH_OFFLINE says.", bool, show_default=False
+        None, "Do not use the network. By default MPU_BENCH_OFFLINE decides.", bool, show_default=False
     )
     progress: bool = option(False, "Print on stderr what the command prints: a line per run, and remarks.", False)
     machines: Cluster | None = field(init=False, default=None, repr=False, metadata={"kind": False})
@@ -108,12 +113,12 @@ class Options:
         return Path(self.results)
 
     @property
-    def home(self) -> DataHome:
+    def home(self) -> DataDirectory:
         """The data directory."""
-        from mpu_bench.data.download.cache import DataHome
+        from mpu_bench.data.download.cache import DataDirectory
 
         offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
-        return DataHome.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
+        return DataDirectory.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
 
     def _cluster(self) -> Cluster | None:
         """Return the cluster that makes the runs, if one does."""
@@ -122,17 +127,17 @@ class Options:
         if self.cluster is not None:
             if self.jobs > 1:
                 raise ConfigError(
-                    f"--jobs {self.jobs}: is for this machine; with --cluster give --jobs-per-worker {self.jobs}"
+                    f"--jobs {self.jobs}: applies to this machine; with --cluster use --jobs-per-worker {self.jobs}"
                 )
             return Cluster(self.cluster, self.jobs_per_worker, self.send_data)
         if self.jobs_per_worker > 1 or self.send_data:
             raise ConfigError(
-                f"{'--send-data' if self.send_data else '--jobs-per-worker'}: is for a cluster; give --cluster, too"
+                f"{'--send-data' if self.send_data else '--jobs-per-worker'}: applies to a cluster; give --cluster, too"
             )
         return None
 
     def pool(self, say: Say, threads: int = 1) -> AbstractContextManager[Pool]:
-        """Return what makes the runs: workers of this machine, or a cluster, of which ``say`` is told."""
+        """Return what makes the runs: workers of this machine, or a cluster, whose news go to ``say``."""
         from mpu_bench.experiment.pool.cluster.connect import pool_of
         from mpu_bench.experiment.pool.local import LocalPool
 
@@ -152,17 +157,19 @@ class RunOptions(Options):
     only: Mapping[str, Any] | Sequence[str] = option(
         (), "Run only matching runs: solver=mpu, dataset=adult (repeatable).", list[str] | None, metavar="KEY=VALUE"
     )
-    seed: int | None = option(None, "The first seed.", int | None, min=0, max=LARGEST_SEED)
-    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MOST_REPEATS)
-    threads: int | None = option(None, "Threads of each run.", int | None, min=1, max=MOST_THREADS)
+    seed: int | None = option(None, "The first seed.", int | None, min=0, max=LARGEST_SEED, metavar="N")
+    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MOST_REPEATS, metavar="N")
+    threads: int | None = option(
+        None, "The number of threads per run.", int | None, min=1, max=MOST_THREADS, metavar="N"
+    )
     kernel_memory: str | None = option(
         None,
-        "Memory for stored kernel values, such as 2GB. By default half of the free.",
+        "Memory for cached kernel values, such as 2GB. By default half of the free memory.",
         str | None,
         metavar="SIZE",
     )
     force: bool = option(False, "Re-run even if a result exists.")
-    save_models: bool = option(False, "Save the model of every run in models/ of the results folder.")
+    save_models: bool = option(False, "Save the model of every run, in the folder models of its results.")
 
     def __post_init__(self) -> None:
         """Write what may be a mapping as the command line has it: ``KEY=VALUE``."""
@@ -179,7 +186,7 @@ class ReproduceOptions(Options):
 
     data_limit: str = option("200MB", "Do not download files larger than this.", metavar="SIZE")
     out: Path | str | None = option(
-        None, "The folder of the tables. By default tables in that of results.", Path | None, metavar="DIR"
+        None, "The folder for the tables. By default tables in the results folder.", Path | None, metavar="DIR"
     )
     force: bool = field(init=False, default=False, metadata={"kind": False})  # what has a result is kept
     save_models: bool = field(init=False, default=False, metadata={"kind": False})
@@ -197,7 +204,7 @@ class ReproduceOptions(Options):
         return Path(self.out or self.folder / "tables")
 
     @property
-    def home(self) -> DataHome:
+    def home(self) -> DataDirectory:
         """The data directory, with the limit of what is fetched."""
         from mpu_bench.config.schema import bytes_of
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import obstacle
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.experiment import planned as planned_runs
@@ -31,7 +31,7 @@ class Outlook:
     Attributes
     ----------
     runs : sequence of PlannedRun
-        All that are asked for.
+        The requested ones.
     finished : set of str
         The keys of those that have a result.
     obstacles : dict
@@ -100,7 +100,7 @@ def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Re
         return store.records(earlier=True), store.finished(planned_runs.needs_of(planned, chosen.plan))
 
 
-def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataHome) -> dict[int, str]:
+def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataDirectory) -> dict[int, str]:
     known: dict[str, str] = {}
     found = {}
     for index, each in enumerate(planned):

@@ -209,7 +209,7 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
         keys = [condition.partition("=")[0] for condition in filters]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         raise ConfigError(
-            f"--only {' --only '.join(filters)}: no run matches all of them"
-            + (f"; for either, give --only {twice}=A,B" if twice else "")
+            f"--only {' --only '.join(filters)}: no run matches all conditions"
+            + (f"; to match either, give --only {twice}=A,B" if twice else "")
         )
     return selected

@@ -15,7 +15,7 @@ from typing import Any
 from mpu_bench import solvers
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import UserError
@@ -83,24 +83,24 @@ class PlannedRun:
         )
 
 
-def inspect(runs: Plan, home: DataHome) -> list[PlannedRun]:
+def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
     """Return what is there for each run, without fetching, preparing or loading anything."""
     found = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
     return [_with_id(run, found[_dataset(run)], runs) for run in runs]
 
 
 def prepare_data(
-    runs: Plan, chosen: Sequence[Run], home: DataHome, pool: Pool, limits: Limits, progress: Progress
+    runs: Plan, chosen: Sequence[Run], home: DataDirectory, pool: Pool, limits: Limits, progress: Progress
 ) -> list[PlannedRun]:
     """Fetch and prepare the data of the chosen runs that can be made; a dataset that cannot be had becomes a reason."""
     needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
-    found: dict[Dataset, Description | str] = {}
+    descriptions: dict[Dataset, Description | str] = {}
     for key, named in _datasets(runs).items():
         described = _describe(*named, home)
         if key in needed and isinstance(described, Description) and described.state != "prepared":
             described = pool.prepare(*named, home, limits, progress) or _describe(*named, home)
-        found[key] = described
-    return [_with_id(run, found[_dataset(run)], runs) for run in runs]
+        descriptions[key] = described
+    return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
 
 
 def _datasets(runs: Sequence[Run]) -> dict[Dataset, tuple[str, Mapping[str, Any]]]:
@@ -111,7 +111,7 @@ def _dataset(run: Run) -> Dataset:
     return run.dataset.name, json.dumps(dict(run.dataset.options), sort_keys=True)
 
 
-def _describe(name: str, options: Mapping[str, Any], home: DataHome) -> Description | str:
+def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Description | str:
     """Return what is known of a dataset, or why it cannot be had; its trouble is that of no other."""
     try:
         return describe(catalog.card(name, options), home)
@@ -122,12 +122,12 @@ def _describe(name: str, options: Mapping[str, Any], home: DataHome) -> Descript
         return f"dataset {name}: {type(fault).__name__}: {fault}"
 
 
-def _with_id(run: Run, found: Description | str, plan: Plan) -> PlannedRun:
-    if isinstance(found, str):
-        return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), plan), found)
+def _with_id(run: Run, described: Description | str, plan: Plan) -> PlannedRun:
+    if isinstance(described, str):
+        return PlannedRun(run, None, settled_run_id(run, placeholder_fingerprint(run), plan), described)
     missing = solvers.not_installed(run.solver.name)
-    fingerprint = found.fingerprint or (placeholder_fingerprint(run) if missing else "")
-    return PlannedRun(run, found, settled_run_id(run, fingerprint, plan) if fingerprint else "", missing)
+    fingerprint = described.fingerprint or (placeholder_fingerprint(run) if missing else "")
+    return PlannedRun(run, described, settled_run_id(run, fingerprint, plan) if fingerprint else "", missing)
 
 
 def placeholder_fingerprint(run: Run) -> str:
@@ -163,13 +163,13 @@ def needs_of(planned: Sequence[PlannedRun], plan: Plan) -> dict[str, dict[str, s
 
 def with_needed(chosen: Iterable[str], needs: Needs) -> set[str]:
     """Return the keys of the chosen runs and of all that they need, directly or through others."""
-    found: set[str] = set()
+    keys: set[str] = set()
     waiting = list(chosen)
     while waiting:
-        if (key := waiting.pop()) not in found:
-            found.add(key)
+        if (key := waiting.pop()) not in keys:
+            keys.add(key)
             waiting += needs[key].values()
-    return found
+    return keys
 
 
 def filter_already_run(

@@ -51,7 +51,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     papers : sequence of str
         Those wanted; all if empty.
     profile : str or None
-        Configs that do not have it are left out, which ``say`` is told.
+        Configs that do not have it are left out, and reported with ``say``.
     say : function
 
     Returns

@@ -17,7 +17,7 @@ from mpu_bench import files
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import Config, Say, read_config
 from mpu_bench.config.schema import File
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import disturbance, environment, machine_code, plan, shared_matrix
@@ -64,7 +64,7 @@ class Todo:
     kept : int
         How many of those that were asked for have a result.
     seconds : sequence of float or None
-        About how long each run trains, where that is known.
+        About how long each run takes, where that is known.
     """
 
     plan: Sequence[Run]
@@ -75,7 +75,7 @@ class Todo:
 
 @dataclass
 class Listener:
-    """What a caller may be told while an experiment runs; every function may be replaced."""
+    """What a caller may receive while an experiment runs; every function may be replaced."""
 
     progress: Progress = SILENT
     planned: Callable[[Todo], None] = lambda _todo: None
@@ -128,7 +128,7 @@ class ChosenRuns:
         if busy := disturbance.warning(self.load, jobs * threads):
             say(busy)
         if jobs > 1:
-            say(f"{jobs} runs at once share this machine: do not compare their seconds with those of single runs")
+            say(f"{jobs} parallel runs share this machine: do not compare their seconds with those of single runs")
         return execute(self, pool, listener)
 
 
@@ -147,7 +147,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
     """
     experiment, runs, home, folder = chosen.experiment, chosen.plan, chosen.options.home, chosen.folder
     busy = StoreError(
-        f"{folder}: another mpu-bench is running into this folder; wait for it, or choose another with --results"
+        f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"
     )
     refuse_kept(folder)
     with (
@@ -177,11 +177,11 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         done = set() if chosen.options.force else store.finished(needs)
         model_files = _model_files(planned, selected, folder) if chosen.options.save_models else {}
         if again := _without_model(model_files, done, store):
-            listener.progress.note(f"made again, because they have a result and no saved model: {len(again)} runs")
+            listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [each.run for each in missing]
         expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
-        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.seconds for each in expected]))
+        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.total_seconds for each in expected]))
         if missing:
             pool.get_ready()  # while the machine is described
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
@@ -267,7 +267,7 @@ class _Session:
     """One invocation: where runs are made and where their results go."""
 
     experiment: Experiment
-    home: DataHome
+    home: DataDirectory
     store: Store
     pool: Pool
     listener: Listener
@@ -408,7 +408,7 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
         As `read_config` takes it.
     options : RunOptions
     say : function
-        Is told which plugins are run.
+        Called with which plugins are run.
     load : float
         See `ChosenRuns`.
 

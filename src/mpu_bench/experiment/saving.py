@@ -10,7 +10,7 @@ from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem
 from mpu_bench.data.cards.catalog import CARD
 from mpu_bench.data.cards.schema import Card
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.run import Run
 from mpu_bench.models.classes import Classes
@@ -20,7 +20,9 @@ from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
 
 
-def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataHome) -> tuple[str, bool]:
+def save_model(
+    path: Path, model: Model, run: Run, problem: Problem, card: Card, home: DataDirectory
+) -> tuple[str, bool]:
     """Write the model of a run; return why it is not saved, if it is not, and whether no file can hold it.
 
     Parameters
@@ -33,7 +35,7 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
         What it was trained on.
     card : Card
         Of the dataset.
-    home : DataHome
+    home : DataDirectory
         Where the dataset is prepared.
     """
     try:
@@ -56,13 +58,13 @@ def save_model(path: Path, model: Model, run: Run, problem: Problem, card: Card,
     return "", False
 
 
-def _preprocessing(card: Card, home: DataHome) -> Preprocessing | None:
+def _preprocessing(card: Card, home: DataDirectory) -> Preprocessing | None:
     from mpu_bench.data.prepare import load
 
     return load.preprocessing_of(card, home)
 
 
-def _origin(run: Run, card: Card, home: DataHome) -> Origin:
+def _origin(run: Run, card: Card, home: DataDirectory) -> Origin:
     from mpu_bench.data.prepare.load import training_content
 
     parameters: dict[str, Any] = json.loads(json.dumps(dict(run.solver.parameters), default=to_json))

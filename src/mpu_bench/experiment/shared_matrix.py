@@ -94,12 +94,12 @@ def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel,
     _make_room(path.parent, allowed - size)
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
-    told, clock = time.perf_counter(), Clock()
+    last_news, clock = time.perf_counter(), Clock()
 
     def tell_now_and_then() -> None:
-        nonlocal told
-        if time.perf_counter() - told > _SECONDS_BETWEEN_WORDS:
-            told = time.perf_counter()
+        nonlocal last_news
+        if time.perf_counter() - last_news > _SECONDS_BETWEEN_WORDS:
+            last_news = time.perf_counter()
             tell()
 
     try:

@@ -170,7 +170,7 @@ def train(
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
-    kept, told = list[Record](), -math.inf
+    kept, last_news = list[Record](), -math.inf
     while True:
         before, seconds = counts[counters.PRESENTED], clock.seconds
         until = watch.until(counts, due) if solver.sliceable else Until()
@@ -196,9 +196,9 @@ def train(
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
             if status is Status.RUNNING and not rule:
                 tell(Evaluating(begins=False))
-        if time.monotonic() - told >= _SECONDS_BETWEEN_NEWS:
+        if time.monotonic() - last_news >= _SECONDS_BETWEEN_NEWS:
             tell(_progress(presented / problem.n, clock, kept))
-            told = time.monotonic()
+            last_news = time.monotonic()
         if len(kept) > _MOST_CHECKPOINTS:
             raise SolverError(
                 f"{solver.name}: more than {_MOST_CHECKPOINTS:,} checkpoints; its counters cannot be true"

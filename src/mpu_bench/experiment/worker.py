@@ -214,7 +214,7 @@ class RunExecutor:
             kept = self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
         problem = kept[1]
         if task.fingerprint not in ("", problem.fingerprint):
-            raise DataError(f"{dataset.label}: its data have changed since the plan was made; run again")
+            raise DataError(f"{dataset.label}: its data have changed since planning; run again")
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)
         _check_classes(task.run, problem)

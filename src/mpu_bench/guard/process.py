@@ -97,12 +97,12 @@ class Child:
             os.close(self._report)
             self._report = -1
 
-    def send(self, asked: Any) -> None:
+    def send(self, request: Any) -> None:
         """Let the child begin something; one that has died meanwhile hears nothing of it."""
         self._pass_on_output()
         self._printed, self.peak_memory = 0, 0
         with suppress(BrokenPipeError, ConnectionResetError):
-            self.connection.send(asked)
+            self.connection.send(request)
 
     @property
     def readable(self) -> list[Any]:

@@ -72,9 +72,9 @@ def main(connection: int, report: int, parent: int, serve: str, given: Sequence[
     os.close(connection)
     ended = ""
     while not ended:
-        told = signal.sigtimedwait(heard, _LOOK_SECONDS)
+        received = signal.sigtimedwait(heard, _LOOK_SECONDS)
         # a stop and SIGCONT end the wait, too, and CPython then returns a signal of any number
-        if (told is not None and told.si_signo in heard - {signal.SIGCHLD}) or os.getppid() != parent:
+        if (received is not None and received.si_signo in heard - {signal.SIGCHLD}) or os.getppid() != parent:
             ended = f"signal {signal.SIGKILL.value}"
         else:
             ended = _wait_for(child)

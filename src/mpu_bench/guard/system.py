@@ -53,12 +53,12 @@ def descendants(pid: int) -> list[int]:
     for entry in os.scandir(_PROC):
         if entry.name.isdecimal() and (status := _status(int(entry.name))):
             children.setdefault(int(status[1]), []).append(int(entry.name))
-    found, waiting = [], [pid]
+    pids, waiting = [], [pid]
     while waiting:
         its = children.get(waiting.pop(), [])
-        found += its
+        pids += its
         waiting += its
-    return found
+    return pids
 
 
 def _status(pid: int) -> list[bytes]:
@@ -70,17 +70,17 @@ def _status(pid: int) -> list[bytes]:
 
 def near_descendants(pid: int) -> list[int]:
     """Return the descendants of a process as `descendants` does, without looking at all processes where that goes."""
-    found, waiting = [], [pid]
+    pids, waiting = [], [pid]
     try:
         while waiting:
             for thread in (_PROC / str(waiting.pop()) / "task").iterdir():
                 with suppress(ProcessLookupError):
                     its = [int(each) for each in (thread / "children").read_bytes().split()]
-                    found += its
+                    pids += its
                     waiting += its
     except OSError:  # a kernel without it, another system, or a process that has just ended
         return descendants(pid)
-    return found
+    return pids
 
 
 def resident_bytes(pids: list[int]) -> int:
@@ -149,9 +149,9 @@ def kill_until_none(find: Callable[[], list[int]], seconds: float) -> None:
     Children of this process that have ended are waited for.
     """
     until = time.monotonic() + seconds
-    while (found := find()) and time.monotonic() < until:
-        kill(found)
-        for pid in found:
+    while (pids := find()) and time.monotonic() < until:
+        kill(pids)
+        for pid in pids:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         time.sleep(_SECONDS_BETWEEN_KILLS)
@@ -161,9 +161,9 @@ def of_session_or_mark(pids: Iterable[int], session: int, mark: str) -> list[int
     """Return those processes that are of a session, or have this mark in their environment."""
     import psutil
 
-    found = []
+    matching = []
     for pid in pids:
         with suppress(psutil.Error, OSError):  # it is gone, or of another user
             if os.getsid(pid) == session or psutil.Process(pid).environ().get(MARK) == mark:
-                found.append(pid)
-    return found
+                matching.append(pid)
+    return matching

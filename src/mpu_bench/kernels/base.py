@@ -1,4 +1,4 @@
-"""What is asked of every kernel: its values in compiled code, their bounds, its parameters, and its text elsewhere."""
+"""What every kernel has: its values in compiled code, their bounds, its parameters, and its text elsewhere."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Classes:
             raise ValueError(f"the labels of the classes cannot be of type '{data.dtype}'")
         if not all(isinstance(value, kind) for value in data.values) or len(data.words) != len(data.values):
             raise ValueError("the labels of the classes do not fit together")
-        if kind is str:  # an array of texts has room for the longest in every place
+        if kind is str:  # an array of texts has room for the longest at every index
             longest = max(map(len, data.values))  # type: ignore[arg-type]
             if longest * len(data.values) > _MOST_CHARACTERS:
                 raise ValueError("the labels of the classes are too long")

@@ -74,7 +74,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 def _stored(array: NDArray[Any]) -> NDArray[Any]:
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     if little.dtype.str not in DTYPES:
-        raise TypeError(f"an array of {array.dtype} is no part of a model")
+        raise TypeError(f"an array of {array.dtype} is not part of a model")
     return little
 
 
@@ -105,7 +105,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def foreign(path: Path) -> DataError:
     """Return the error of a file that is none of ours."""
     return DataError(
-        f"{path}: is no model of mpu-bench; such files are written by a classifier's save(...) and by "
+        f"{path}: not a model of mpu-bench; models are written by a classifier's save(...) and by "
         "mpu-bench run --save-models"
     )
 
@@ -149,7 +149,7 @@ def _check_version(whole: Mapping[str, Any], path: Path) -> None:
         raise foreign(path)
     version = whole.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ValueError("its version is no number")
+        raise ValueError("its version is not a number")
     if version > VERSION:
         raise DataError(
             f"{path}: was written by a later version of mpu-bench (format {version}; this one reads {VERSION}); "

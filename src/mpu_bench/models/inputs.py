@@ -26,7 +26,7 @@ def array_rows(X: Any, features: int) -> Rows:
     Raises
     ------
     DataError
-        If X has another number of columns, or holds what is not a finite number.
+        If X has another number of columns, or contains a value that is not a finite number.
     """
     if isinstance(X, Dense | Sparse | Ones):
         _check_columns(X, features)
@@ -36,7 +36,7 @@ def array_rows(X: Any, features: int) -> Rows:
         matrix: Any = scipy.sparse.csr_array(X) if sparse else np.asarray(X)
         matrix = matrix if matrix.dtype in _FLOATS else matrix.astype(np.float64)
     except (TypeError, ValueError) as fault:
-        raise DataError(f"the rows are no numbers: {fault}") from None
+        raise DataError(f"the rows are not numeric: {fault}") from None
     if matrix.ndim != 2 or matrix.shape[1] != features:
         shape = " x ".join(map(str, matrix.shape))
         raise DataError(f"the rows are an array of {shape}, where the model takes {features:,} columns")
@@ -56,14 +56,14 @@ def _check_columns(rows: Rows, features: int) -> None:
     else:
         fits = not len(rows.indices) or int(rows.indices.max()) < features
     if not fits:
-        raise DataError(f"the rows have other columns; the model takes {features:,}")
+        raise DataError(f"the rows have the wrong columns; the model takes {features:,}")
 
 
 def _check_finite(values: Any) -> None:
     if not np.isfinite(values).all():
         index = int(np.argwhere(~np.isfinite(values))[0][0])
         where = f"row {index + 1}" if values.ndim == 2 else "a row"
-        raise DataError(f"{where} holds what is not a finite number")
+        raise DataError(f"{where} contains a value that is not a finite number")
 
 
 def with_constant(rows: Rows, features: int, constant: float) -> Rows:

@@ -1,4 +1,4 @@
-"""A trained model with all that it needs to take raw rows: it is saved, loaded, and asked for predictions."""
+"""A trained model with all that it needs to take raw rows: it is saved, loaded, and predicts."""
 
 from __future__ import annotations
 

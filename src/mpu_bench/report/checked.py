@@ -1,4 +1,4 @@
-"""The outcome of ``mpu-bench check`` in words for people, in JSON for programs, and in what CI services read."""
+"""The outcome of ``mpu-bench check`` as text, as JSON, and in the formats of CI services."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mpu_bench.verdict.verdict import Finding
 
 
 class Line(NamedTuple):
-    """What is not as the baseline keeps it: of which experiment, which run or verdict, how; whether it fails."""
+    """A change from the baseline: of which experiment, which run or verdict, how; and whether it fails."""
 
     experiment: str
     what: str
@@ -28,11 +28,11 @@ class Line(NamedTuple):
 
 
 def lines(check: Check) -> list[Line]:
-    """Return what of a folder is not as the baseline keeps it; first what fails."""
-    found = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.faults]
-    found += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
-    found += [Line(check.name, run, words, False) for run, words in check.slower]
-    return sorted(found, key=lambda line: not line.is_fault)
+    """Return what has changed in a folder; first what fails."""
+    changes = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.faults]
+    changes += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
+    changes += [Line(check.name, run, words, False) for run, words in check.slower]
+    return sorted(changes, key=lambda line: not line.is_fault)
 
 
 def _words(run: Difference) -> str:
@@ -46,25 +46,25 @@ def cell_text(cell: Cell) -> str:
 
 
 def summaries(checks: Sequence[Check]) -> list[str]:
-    """Return in sentences how folders stand beside the baseline: each that has changed, and all others in one."""
+    """Return a sentence for each folder that has changed from the baseline, and one for all others."""
     unknown = [check.name for check in checks if check.kept is None]
     same = [check for check in checks if check.kept is not None and not check.has_changed]
     lines = [_summary(check) for check in checks if check.has_changed or [check] == same]
     if len(same) > 1:
         runs = _counted(sum(len(check.runs) for check in same), "run")
-        judged = "judged by today's rules" if all(check.is_kept for check in same) else f"{runs} held to the baseline"
-        lines.append(f"{len(same)} experiments, {judged}: nothing has changed")
-    return lines + ([f"the baseline keeps nothing of {', '.join(unknown)}"] if unknown else [])
+        judged = "under the current rules" if all(check.is_kept for check in same) else f"{runs} compared"
+        lines.append(f"{len(same)} experiments, {judged}: nothing changed")
+    return lines + ([f"not in the baseline: {', '.join(unknown)}"] if unknown else [])
 
 
 def _summary(check: Check) -> str:
     runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
     changed = " and ".join(_counted(*each) for each in ((runs, "run"), (verdicts, "verdict")) if each[0])
-    outcome = f"{changed} {'has' if runs + verdicts == 1 else 'have'} changed" if changed else "nothing has changed"
+    outcome = f"{changed or 'nothing'} changed"
     if check.is_kept:
-        return f"{check.name}: kept in {check.kept}, judged by today's rules: {outcome}"
-    room = "counts must be equal" if check.exact else "by other instructions or libraries, or not recorded"
-    return f"{check.name}: {_counted(len(check.runs), 'run')} held to {check.kept} ({room}): {outcome}"
+        return f"{check.name}, under the current rules: {outcome}"
+    room = "counts must be equal" if check.exact else "processors or library versions differ, or are not recorded"
+    return f"{check.name}, {_counted(len(check.runs), 'run')} compared with {check.kept} ({room}): {outcome}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -131,7 +131,7 @@ def _property(text: str) -> str:
 
 
 def markdown_summary(checks: Sequence[Check]) -> str:
-    """Return in Markdown how folders stand beside the baseline, with a table of what has changed."""
+    """Return in Markdown whether folders have changed from the baseline, with a table of the changes."""
     changes = [line for check in checks for line in lines(check)]
     rows = [(line.experiment, line.what, line.words, "yes" if line.is_fault else "no") for line in changes]
     standing = Table(("mpu-bench check",), [(each,) for each in summaries(checks)], "l")
@@ -163,7 +163,7 @@ def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
 
 def _with_numbers(cell: Cell) -> str:
     numbers = (
-        f": published {cell.published:.6g}, measured {cell.measured:.6g}"
+        f": reported {cell.published:.6g}, measured {cell.measured:.6g}"
         if None not in (cell.published, cell.measured)
         else ""
     )

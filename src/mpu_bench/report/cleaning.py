@@ -48,7 +48,7 @@ def clean(folder: Path) -> list[str]:
     """
     check(folder)
     folder = folder.absolute()  # "." cannot be deleted by that name
-    busy = StoreError(f"{folder}: another mpu-bench is running into this folder; wait for it, or end it")
+    busy = StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or stop it")
     try:
         with process_lock(folder / LOCK, busy, lambda fault: _fixed(folder, fault)):
             if not (folder / FOLDER).is_symlink():

@@ -24,7 +24,7 @@ NAMES = ("runs.csv", "table.csv", "curves.csv", "mean_curves.csv", "comparison.c
 
 
 class Tables:
-    """The tables of a results folder, each made when it is asked for.
+    """The tables of a results folder, each made on demand.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def layouts() -> dict[str, Layout]:
     read: dict[str, Layout] = file.root.validated(dict[str, Layout])
     for name in published.names():
         if name not in read:
-            raise file.root.error(f"'{name}' is missing; every published table stands here")
+            raise file.root.error(f"'{name}' is missing; every reported table must be listed here")
     for name, layout in read.items():
         if name not in published.names():
             raise file.root.unknown("table", name, published.names())

@@ -40,14 +40,14 @@ def make(
     listening : function
         Returns a listener for a step.
     say : function
-        Is told which step is next, and why seconds may not be compared.
+        Called with which step is next, and why seconds may not be compared.
     """
     threads = max((each.threads for each in experiments), default=1)
     if options.machines is None and (busy := disturbance.warning(disturbance.load_of_others(), threads)):
         say(busy)
     if options.jobs > 1:
         shared = [each.name for each in experiments if not each.is_timed]
-        say(f"{options.jobs} runs at once, so that their seconds tell nothing: {', '.join(shared) or 'of no config'}")
+        say(f"{options.jobs} parallel runs, so their seconds are not comparable: {', '.join(shared) or 'of no config'}")
 
     def begun(step: Step, number: int) -> AbstractContextManager[Listener]:
         known = not step.estimate.unknown  # how long it trains if nothing of it has a result

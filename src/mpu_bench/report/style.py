@@ -1,4 +1,4 @@
-"""How series are drawn, by matplotlib and on the page: colours, dashes and markers, told apart also in grey.
+"""How series are drawn, by matplotlib and on the page: colours, dashes and markers, distinct also in grey.
 
 A style is a number: its colour, dashes and marker are those at the number modulo the length of each list. A solver has
 the same one in every figure, unless another before it has its colour there.

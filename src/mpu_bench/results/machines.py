@@ -153,9 +153,9 @@ def remarks(records: Sequence[Record], environments: Sequence[Machine]) -> list[
     machines = {run.made_on for run in finished if run.train_seconds is not None} - {None}
     lines = []
     if len(machines) > 1:
-        lines.append(f"seconds are of {len(machines)} machines; those of one are not compared with those of another")
+        lines.append(f"seconds come from {len(machines)} machines and are only compared within each")
     elif len(kinds) > 1:
         lines.append("these runs used different machines or numbers of threads: do not compare their seconds")
     if versions := versions_remark("train_seconds", finished):
-        lines.append(f"{versions}, and what was changed between them may count; --force makes the runs again")
+        lines.append(f"{versions}, which may affect results; re-run with --force")
     return lines

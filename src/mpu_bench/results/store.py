@@ -77,7 +77,7 @@ def existing_file(folder: Path) -> Path:
     is_there = os.path.lexists(path)  # before the next look: another process may just make it
     if not _is_file(path):
         if is_there:
-            raise StoreError(f"{path}: is no file; move it away and run again")
+            raise StoreError(f"{path}: is not a file; move it away and run again")
         raise StoreError(f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG")
     return path
 
@@ -99,9 +99,7 @@ def check_kind(folder: Path) -> None:
             raise unreadable(path, error) from None
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
-        raise StoreError(
-            f"{path}: is no results database that mpu-bench has written, or a damaged one; look into the folder"
-        )
+        raise StoreError(f"{path}: is not a results database of mpu-bench, or is damaged; check the folder")
 
 
 def _is_file(path: Path) -> bool:
@@ -119,7 +117,7 @@ def refuse_kept(folder: Path) -> None:
     StoreError
     """
     if _is_file(folder / ABOUT) and not _is_file(folder / FILE):
-        raise StoreError(f"{folder}: holds results that are kept, not to be run into; choose another with --results")
+        raise StoreError(f"{folder}: is a baseline, which runs must not change; choose another folder with --results")
 
 
 class Store:
@@ -145,7 +143,7 @@ class Store:
         if create:
             _make_folder(folder)
             if os.path.lexists(self.path) and not _is_file(self.path):
-                raise StoreError(f"{self.path}: is no file; move it away, or choose another folder with --results")
+                raise StoreError(f"{self.path}: is not a file; move it away, or choose another folder with --results")
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
@@ -157,7 +155,7 @@ class Store:
                 self._create()
             self._check_version()
             if not create and self.is_bare():
-                raise StoreError(f"{folder}: holds no results yet; the run into it has only begun")
+                raise StoreError(f"{folder}: holds no results yet; its run has just begun")
         except FAULTS as error:
             self.close()
             raise self._refused(error, create) from None
@@ -306,11 +304,11 @@ class Store:
         except FAULTS as error:
             if has_moved(error) or not self.path.exists():
                 raise StoreError(
-                    f"{self.path}: was renamed or deleted while the runs were made; if you renamed the folder, rename "
+                    f"{self.path}: was renamed or deleted during the runs; if you renamed the folder, rename "
                     "it back to go on with what it holds; then run the same command again"
                 ) from error
             cause = of_the_disk(error, self.folder) or error
-            raise StoreError(f"{self.path}: cannot be written: {cause}; what was finished before is kept") from error
+            raise StoreError(f"{self.path}: cannot be written: {cause}; finished runs are saved") from error
 
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         try:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.estimators.inputs import as_array
@@ -45,7 +45,7 @@ class Source:
 
     dataset: str
     options: Mapping[str, Any]
-    home: DataHome
+    home: DataDirectory
     seed: int = 0
     metric: str = "accuracy"
     threshold: bool = False

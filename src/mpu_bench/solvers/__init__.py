@@ -10,10 +10,11 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mpu_bench import installed
 from mpu_bench.errors import ConfigError, nearest
@@ -90,6 +91,15 @@ def load(name: str) -> type[Solver]:
         return _STAND_INS[SOLVERS[name]]
     solver: type[Solver] = getattr(import_module(module), class_name)
     return solver
+
+
+def chosen_parameters(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are not at their default: a parameter that is new makes no earlier run another."""
+    try:
+        defaults = {field.name: field.default for field in fields(load(name))}
+    except ConfigError:  # of a plugin, or of an earlier version
+        defaults = {}
+    return {key: value for key, value in parameters.items() if key not in defaults or value != defaults[key]}
 
 
 @cache

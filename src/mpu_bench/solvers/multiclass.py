@@ -1,18 +1,18 @@
 """Several classes by any solver that separates two: one against one, or one against the rest.
 
-One against one trains a machine for every pair of classes, on the examples of these two, which are copied for as long
-as their machine is trained; one against the rest trains a machine for every class on all examples. With two classes
-there is one machine either way, and nothing else changes. How the machines vote: core/voting.py.
+One against one trains a subproblem for every pair of classes, on the examples of these two, which are copied for as
+long as their subproblem is trained; one against the rest trains a subproblem for every class on all examples. With two
+classes there is one subproblem either way, and nothing else changes. How their models vote: core/voting.py.
 
-The machines are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum of
-the machines' presentations by n; objective and dual objective are the sums over the machines, known once the last
-has begun. Of a machine that is trained only its model is kept: of small ones, which may be many, some are evaluated at
-once, off the clock. Until all machines have begun, those that have not are left out of the vote.
+The subproblems are trained one after the other, each to its own end. Counts and seconds are sums, so passes are the sum
+of the examples that they have seen by n; objective and dual objective are the sums over the subproblems, known once the
+last has begun. Of a subproblem that is trained only its model is kept: of small ones, which may be many, some are
+evaluated at once, off the clock. Until all subproblems have begun, those that have not are left out of the vote.
 
-Kernel rows are not shared between machines, though one against one computes the values within a class for every pair
+Kernel rows are not shared between subproblems, though one against one computes the values within a class for every pair
 it is in: it would save little. Measured with C = 8 and gamma = 2 / (mean squared distance) on digits (usps, mnist) and
 letters, in whole or in part: what computing kernel values takes of the seconds, what part of the values an earlier
-machine had computed, and what even free sharing would save at most
+subproblem had computed, and what even free sharing would save at most
 
     cvm    4 to 6%     41% (mnist)      2% of the seconds
     mfw    13 to 22%   41% (mnist)      9%
@@ -44,7 +44,7 @@ from mpu_bench.kernels import Kernel
 Reduction = Literal["one-against-one", "one-against-rest"]
 
 
-class Machine(NamedTuple):
+class Subproblem(NamedTuple):
     """One that is being trained, or has come to an end and is not evaluated."""
 
     solver: Solver
@@ -67,7 +67,7 @@ class Machine(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What is left of a machine."""
+    """What is left of a subproblem."""
 
     model: Model
     measures: Measures
@@ -78,18 +78,18 @@ class Trained(NamedTuple):
 
 @dataclass
 class State:
-    """p machines, of which one is being trained."""
+    """p subproblems, of which one is being trained."""
 
     problem: Problem
     kernel: Kernel
     seed: int
-    pairs: NDArray[np.int32]  #: (p, 2) the classes each machine tells apart, `REST` for all others
+    pairs: NDArray[np.int32]  #: (p, 2) the two classes of each subproblem, `REST` for all others
     trained: list[Trained]  #: those that are evaluated
-    ended: list[Machine]  #: after these, those that are not
+    ended: list[Subproblem]  #: after these, those that are not
     presented: list[tuple[int, int]]  #: to each of both, how many examples, and how many it has
     status: Status  #: the least of theirs
-    machine: Machine | None  #: the one that is being trained, None at the end
-    counted: NDArray[np.int64]  #: by the machines that have come to an end
+    subproblem: Subproblem | None  #: the one that is being trained, None at the end
+    counted: NDArray[np.int64]  #: by the subproblems that have come to an end
     counters: NDArray[np.int64]  #: by all
 
 
@@ -127,33 +127,33 @@ class Multiclass(Solver):
         super().check(problem, kernel)
         streamed = isinstance(problem, StreamedProblem)
         if streamed and self.reduction == "one-against-one":
-            raise DataError(f"{problem.name}: one-against-one cannot divide a stream; use one-against-rest")
+            raise DataError(f"{problem.name}: one-against-one cannot split a stream; use one-against-rest")
         for name, count in zip(problem.classes, _counts(problem), strict=True):
             if count == 0:
                 raise DataError(
                     f"{problem.name}: class '{name}' has no training example; {self.reduction} needs one of every"
-                    " class: leave the class out of the data, or give it some"
+                    " class: remove the class from the data, or add examples"
                 )
 
     def shares_kernel_rows(self, problem: Problem, kernel: Kernel) -> bool:
-        """Return whether its solver does, and each machine has all rows."""
+        """Return whether its solver does, and each subproblem has all rows."""
         return self.reduction == "one-against-rest" and self.solver.shares_kernel_rows(problem, kernel)
 
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Start the first machine."""
+        """Start the first subproblem."""
         self.check(problem, kernel)
         state = self.divided(problem, kernel, seed)
         self._begin(state)
         return state
 
     def divided(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Return the state before any machine begins."""
+        """Return the state before any subproblem begins."""
         pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
         counters = new_counters(), new_counters()
         return State(problem, kernel, seed, pairs, [], [], [], Status.DONE, None, *counters)
 
-    def machine(self, state: State, number: int, made_for: Callable[[int], Solver] | None = None) -> Machine:
-        """Start a machine, whatever the others do; the state stays as it is.
+    def subproblem(self, state: State, number: int, made_for: Callable[[int], Solver] | None = None) -> Subproblem:
+        """Start a subproblem, whatever the others do; the state stays as it is.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Multiclass(Solver):
         else:
             part, examples = _pair(state.problem, first, second)
         solver = self.solver if made_for is None else made_for(part.n)
-        return Machine(solver, solver.start(part, state.kernel, state.seed), part.n, examples)
+        return Subproblem(solver, solver.start(part, state.kernel, state.seed), part.n, examples)
 
     def _pairs(self, classes: int) -> list[tuple[int, int]]:
         if classes == 2 or self.reduction == "one-against-one":
@@ -177,40 +177,40 @@ class Multiclass(Solver):
         return [(REST, c) for c in range(classes)]
 
     def add(self, state: State, trained: Trained) -> None:
-        """Take over the next machine, which was trained apart (`machine`)."""
+        """Take over the next subproblem, which was trained apart (`subproblem`)."""
         state.trained.append(trained)
         state.presented.append(trained.presented)
         state.counters += trained.counters
 
     def _begin(self, state: State) -> None:
-        """Start the machine after those that have come to an end."""
-        state.machine = None
+        """Start the subproblem after those that have come to an end."""
+        state.subproblem = None
         if (number := len(state.presented)) < len(state.pairs):
-            state.machine = self.machine(state, number)
-            state.counters[:] = state.counted + state.machine.state.counters
+            state.subproblem = self.subproblem(state, number)
+            state.counters[:] = state.counted + state.subproblem.state.counters
 
     def advance(self, state: State, until: Until) -> Status:
-        """Go on with the machine at work, and after it with the next."""
-        while (machine := state.machine) is not None:
+        """Go on with the subproblem at work, and after it with the next."""
+        while (subproblem := state.subproblem) is not None:
             if self.sliceable and reached(state.counters, until):
                 return Status.RUNNING
             its = Until(
                 until.presented - int(state.counted[PRESENTED]),
                 until.kernel_evaluations - int(state.counted[KERNEL_EVALUATIONS]),
             )
-            status = answers.advance(machine.solver, machine.state, its)
-            state.counters[:] = state.counted + machine.state.counters
+            status = answers.advance(subproblem.solver, subproblem.state, its)
+            state.counters[:] = state.counted + subproblem.state.counters
             if status is Status.DIVERGED:
                 return status
             if status is Status.DONE or not self.sliceable:
-                self._end(state, machine, status)
+                self._end(state, subproblem, status)
         # an external solver that came to its own limit is not done
         return state.status
 
-    def _end(self, state: State, machine: Machine, status: Status) -> None:
-        state.presented.append((int(machine.state.counters[PRESENTED]), machine.n))
+    def _end(self, state: State, subproblem: Subproblem, status: Status) -> None:
+        state.presented.append((int(subproblem.state.counters[PRESENTED]), subproblem.n))
         state.status = min(state.status, status)
-        state.ended.append(machine)
+        state.ended.append(subproblem)
         state.counted[:] = state.counters
         if sum(ended.n for ended in state.ended) >= state.problem.n or len(state.presented) == len(state.pairs):
             with untimed():
@@ -219,13 +219,13 @@ class Multiclass(Solver):
         self._begin(state)
 
     def model(self, state: State) -> Model:
-        """Return the vote of the machines that have begun; of two classes, the one machine's model."""
+        """Return the vote of the subproblems that have begun; of two classes, the one subproblem's model."""
         models = [each.model for each in state.trained] + [each.model() for each in _begun(state)]
         classes = len(state.problem.classes)
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
     def measures(self, state: State) -> Measures:
-        """Return the sums of objectives, once all machines have begun; of two classes, the one machine's measures."""
+        """Return the sums of objectives, once all subproblems have begun; of two classes, the measures of the one."""
         measures = [each.measures for each in state.trained]
         if len(measures) + len(begun := _begun(state)) < len(state.pairs):
             return Measures()
@@ -239,21 +239,21 @@ class Multiclass(Solver):
         return Measures.certified(objective, dual)
 
     def note(self, state: State) -> str:
-        """Return every note on a machine once."""
+        """Return every note on a subproblem once."""
         notes = [each.note for each in state.trained]
         notes += [answers.note(each.solver, each.state) for each in _begun(state)]
         return "; ".join(dict.fromkeys(filter(None, notes)))
 
     def presented(self, state: State) -> list[tuple[int, int]]:
-        """Return how many examples each machine that has begun was presented, and how many it has."""
-        at_work = state.machine
+        """Return how many examples each subproblem that has begun was presented, and how many it has."""
+        at_work = state.subproblem
         now = [] if at_work is None else [(int(at_work.state.counters[PRESENTED]), at_work.n)]
         return state.presented + now
 
 
-def _begun(state: State) -> list[Machine]:
-    """Return the machines that have begun and are not evaluated."""
-    return state.ended if state.machine is None else [*state.ended, state.machine]
+def _begun(state: State) -> list[Subproblem]:
+    """Return the subproblems that have begun and are not evaluated."""
+    return state.ended if state.subproblem is None else [*state.ended, state.subproblem]
 
 
 def _counts(problem: Problem) -> Sequence[int]:

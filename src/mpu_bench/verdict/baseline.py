@@ -50,7 +50,7 @@ def accept(folder: Path, baseline: Path) -> Path:
     with open_results(folder) as results:
         target = baseline / results.name
         if not results.finished():
-            raise StoreError(f"{folder}: no run has a result; there is nothing to keep")
+            raise StoreError(f"{folder}: no run has a result; nothing to accept")
         with told_if_unwritable(target):
             target.mkdir(parents=True, exist_ok=True)
             if folder.resolve() != target.resolve():
@@ -158,7 +158,7 @@ def about(folder: Path) -> dict[str, Any]:
         try:
             known = {name: results.facts[name] for name in ("name", "date", "hours", "runs", "planned")}
         except KeyError as error:
-            raise StoreError(f"{folder / ABOUT}: has no {error}; accept the results again") from None
+            raise StoreError(f"{folder / ABOUT}: has no {error}; run scripts/accept.py on the results again") from None
         known |= {name: results.fact(name) for name in ("paper", "options")}
         return known | {"missing": missing(results.records())}
 
@@ -173,7 +173,7 @@ def cells(folder: Path) -> list[Cell]:
     """
     path = folder / VERDICTS
     if not path.is_file():
-        raise StoreError(f"{path}: is missing; accept the results again")
+        raise StoreError(f"{path}: is missing; run scripts/accept.py on the results again")
     types: dict[str, Callable[[str], Any]] = {
         "Verdict": Verdict,
         "str": str,
@@ -271,18 +271,18 @@ def check(folder: Path, baseline: Path | None) -> Check:
         name, evidence = results.name, comparison.evidence_of(results)
         judged = comparison.of_rows(results, summaries(results), evidence)
         paper, config = results.fact("paper") or "", comparison.experiment_of(results)
-        found = Check(folder, name, judged, paper, config, evidence, comparison.judging_of(results).explained)
+        result = Check(folder, name, judged, paper, config, evidence, comparison.judging_of(results).explained)
         now = Results.of(results)
     target = baseline / name if baseline is not None else None
     if target is None or not is_file(target / RUNS):
-        return found
-    found = replace(found, kept=target, exact=True)
-    if found.is_kept:
-        return replace(found, changes=changed(judged, cells(target), [], exact=True))
+        return result
+    result = replace(result, kept=target, exact=True)
+    if result.is_kept:
+        return replace(result, changes=changed(judged, cells(target), [], exact=True))
     kept = regression.read(target)
     exact, runs = regression.same_machine(now, kept), regression.differences(now, kept)
     changes, slower = changed(judged, cells(target), runs, exact), regression.slower(now, kept)
-    return replace(found, exact=exact, runs=runs, changes=changes, slower=slower)
+    return replace(result, exact=exact, runs=runs, changes=changes, slower=slower)
 
 
 def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference], exact: bool) -> list[Change]:
@@ -301,14 +301,14 @@ def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference
         before.setdefault(_identity(cell), []).append(cell)
     pairs = [(cell, before[_identity(cell)].pop(0) if before.get(_identity(cell)) else None) for cell in now]
     gone = [cell for cells_left in before.values() for cell in cells_left]
-    found = [change for cell, old in pairs if old is not None for change in _change(cell, old, runs, exact)]
+    changes = [change for cell, old in pairs if old is not None for change in _change(cell, old, runs, exact)]
     known, present = ({_printed_at(cell) for cell in each} for each in (kept, now))
     new = [cell for cell, old in pairs if old is None and _printed_at(cell) not in known]
-    found += [
+    changes += [
         Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != Verdict.NOT_RUN
     ]
     lost = [cell for cell in gone if _printed_at(cell) not in present and not _is_timed(cell)]
-    return found + [Change(cell, f"now without a verdict, baseline {_verdict(cell)}", True) for cell in lost]
+    return changes + [Change(cell, f"now without a verdict, baseline {_verdict(cell)}", True) for cell in lost]
 
 
 def _identity(cell: Cell) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 @points_of.register
 def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     """Compare step curves: each keeps its last value until the next checkpoint."""
-    found = []
+    points = []
     for point, where in itertools.product(list(statement.points()), statement.than):
         other = words_of(where)
         name = name_of(point, other)
@@ -38,21 +38,21 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         of, than = (_curve(statement, each) for each in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
-            found.append(Point(name, Verdict.NOT_RUN))
+            points.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
         reasons = (why_not_comparable(each, other, *runs) for each in (statement.quantity, statement.against))
         if reason := next(filter(None, reasons), ""):
-            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
+            points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
         first = max(of.x[0], than.x[0], _position(statement.start, n, end, after) or 0.0)
         last = min(end, than.x[-1], _position(statement.up_to, n, end, after) or math.inf)
         if first >= last:
-            found.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
+            points.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
             continue
-        found.append(Point(name, *_along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))))
-    return found
+        points.append(Point(name, *_along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))))
+    return points
 
 
 def _position(position: Position | None, n: int, end: float, after: Callable[[float], float]) -> float | None:
@@ -140,11 +140,11 @@ def _p_over_axis(excess: Array, errors: Array, of: Curve, than: Curve, positions
 
 @points_of.register
 def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
-    found = []
+    points = []
     for point in statement.points():
         curve = _curve(statement, _curve_rows(statement, evidence, statement.of, point))
         if curve is None:
-            found.append(Point(name_of(point), Verdict.NOT_RUN))
+            points.append(Point(name_of(point), Verdict.NOT_RUN))
             continue
         x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
         far = np.flatnonzero(ratio >= statement.before)
@@ -153,5 +153,5 @@ def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
         holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
         share = f"{100 * position:.2g}% of its run"
         words = f"{statement.before:g} times its last up to {share}, later {later.max():.3g} at most"
-        found.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
-    return found
+        points.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
+    return points

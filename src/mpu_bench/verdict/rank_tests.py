@@ -207,7 +207,7 @@ def friedman(
     """
     datasets, k = values.shape
     if datasets < 2 or k < 2:
-        raise StoreError(f"Friedman's test needs two datasets and two solvers; here are {datasets} and {k}")
+        raise StoreError(f"Friedman's test needs two datasets and two solvers; there are {datasets} and {k}")
     ranks = scipy.stats.rankdata(values if best == "lowest" else -values, axis=1)
     average = ranks.mean(axis=0)
     most = datasets * (k - 1)  # the statistic where all datasets rank alike
@@ -247,7 +247,7 @@ def not_told_apart(outcome: Friedman) -> tuple[tuple[int, int], ...]:
     Returns
     -------
     tuple of tuple of int
-        The places, best rank first, of the first and last solver of each group; no group lies in another.
+        The positions, best rank first, of the first and last solver of each group; no group lies in another.
     """
     ranks = sorted(outcome.average_ranks)
     if outcome.p_value >= LEVEL:

@@ -124,9 +124,8 @@ def _pairs(left: Results, right: Results) -> list[tuple[Record, Record]]:
 
 def key(record: Record) -> tuple[Any, ...]:
     """Return what a run is the same run by, whatever became of it."""
-    given = json.loads(record.parameters)  # one that is none may be new
-    parameters = json.dumps({name: value for name, value in given.items() if value is not None})
-    return (parameters, *map(record.value, _KEY))
+    chosen = solvers.chosen_parameters(record.solver, json.loads(record.parameters))
+    return (json.dumps(chosen, sort_keys=True), *map(record.value, _KEY))
 
 
 def _difference(name: str, left: Record, right: Record, exact: bool) -> Difference:

@@ -159,5 +159,5 @@ def rules() -> Rules:
             raise file["tables"].unknown("table", name, published.names())
     for name in published.names():
         if name not in read.tables:
-            raise file["tables"].error(f"'{name}' is missing; every published table stands here")
+            raise file["tables"].error(f"'{name}' is missing; every reported table must be listed here")
     return read

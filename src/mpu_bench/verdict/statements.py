@@ -71,9 +71,9 @@ def p_value_over(points: Sequence[Point]) -> float | None:
     By Bonferroni: the more points an "every" has, the more often one of them lies beyond two standard errors.
     """
     judged = [point for point in points if point.is_measured]
-    found = [point.p_value for point in judged if point.verdict is Verdict.CONTRADICTED]
-    known = [p_value for p_value in found if p_value is not None]
-    return min(1.0, len(judged) * min(known)) if found and len(known) == len(found) else None
+    p_values = [point.p_value for point in judged if point.verdict is Verdict.CONTRADICTED]
+    known = [p_value for p_value in p_values if p_value is not None]
+    return min(1.0, len(judged) * min(known)) if p_values and len(known) == len(p_values) else None
 
 
 def _number(value: float, quantity: str) -> str:
@@ -91,20 +91,20 @@ def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, 
 @points_of.register
 def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
     sign = 1.0 if statement.kind == "lower" else -1.0
-    found = []
+    points = []
     factors = (statement.by_factor, 1.0) if sign > 0 else (1.0, statement.by_factor)
     for name, other, *both in _samples(statement, evidence):
         of, than = map(scaled, both, factors)
         if reason := why_not_judged(statement.quantity, other, of, than):
-            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
+            points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
         words = _both(both[0], both[1], statement, other) if apart else ""
         floor = _floor(statement, than.mean) if apart else 0.0
         beyond_noise = statement.most or of.test_rows > 0
-        found.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
-    return found
+        points.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
+    return points
 
 
 def _floor(statement: OrderStatement | TrendStatement, value: float) -> float:
@@ -127,10 +127,10 @@ def _samples(
 
 @points_of.register
 def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
-    found = []
+    points = []
     for name, other, of, than in _samples(statement, evidence):
         if reason := why_not_judged(statement.quantity, other, of, than):
-            found.append(Point(name, Verdict.NOT_COMPARABLE, reason))
+            points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
         if statement.within_factor is not None:
             apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
@@ -138,8 +138,8 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
             apart = apart_of(of, than)
             allowed = statement.within or (alike(statement.quantity, than.mean) if than.values else 0.0)
         words = _both(of, than, statement, other) if apart else ""
-        found.append(Point(name, _near(apart, allowed), words))
-    return found
+        points.append(Point(name, _near(apart, allowed), words))
+    return points
 
 
 @points_of.register
@@ -147,15 +147,15 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
     """Set each point beside a number that the text gives roughly."""
     assert isinstance(statement.printed, float)
     assert statement.within is not None
-    found = []
+    points = []
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
         values = by_pair(rows, statement.quantity)
         given = dict.fromkeys(values, statement.printed)
         apart = difference(values, given, (is_certain(statement.quantity, rows), True))
         words = f"{_number(fmean(values.values()), statement.quantity)}" if values else ""
-        found.append(Point(name_of(point), _near(apart, statement.within), words))
-    return found
+        points.append(Point(name_of(point), _near(apart, statement.within), words))
+    return points
 
 
 def _near(between: Difference | None, allowed: float) -> Verdict | None:
@@ -175,22 +175,22 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name != statement.along}
         series.setdefault(name_of(rest), []).append(entry_at(statement, evidence, point))
-    found = []
+    points = []
     for name, entries in series.items():
         for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.values, after.values
             if low and high and (reason := _why_no_step(statement.quantity, before, after)):
-                found.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
+                points.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
                 continue
             between = unpaired(mean_of(low.values()), mean_of(high.values())) if low and high else None
             signed = between and Difference(sign * between.mean, between.error)
             means = [fmean(each.values()) for each in (low, high) if each]
             words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
             floor = _floor(statement, fmean(low.values())) if low else 0.0
-            found.append(Point(whole, verdict_at(signed, floor, beyond_noise=statement.most), words))
-    return found
+            points.append(Point(whole, verdict_at(signed, floor, beyond_noise=statement.most), words))
+    return points
 
 
 def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -220,10 +220,10 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name not in _PLACES.get(statement.against, ())}
         groups.setdefault(name_of(rest), []).append(point)
-    found = []
+    points = []
     for members in groups.values():
         if reason := _why_no_slope(statement, evidence, members):
-            found += [Point(name_of(member), Verdict.NOT_COMPARABLE, reason) for member in members]
+            points += [Point(name_of(member), Verdict.NOT_COMPARABLE, reason) for member in members]
             continue
         slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
         low, high = statement.between
@@ -232,8 +232,8 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         result = verdict_at(Difference(min(mean - low, high - mean), error)) if slopes else Verdict.NOT_RUN
         for member in members:
             is_there = slopes and selected(evidence.runs, statement.of, member)
-            found.append(Point(name_of(member), result if is_there else Verdict.NOT_RUN, f"slope {mean:.3f}"))
-    return found
+            points.append(Point(name_of(member), result if is_there else Verdict.NOT_RUN, f"slope {mean:.3f}"))
+    return points
 
 
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
@@ -282,7 +282,7 @@ def _fitted(x: Sequence[float], y: Sequence[float]) -> float | None:
 @points_of.register
 def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     """Ask it of every run: a theorem has no noise."""
-    found = []
+    points = []
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
         pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
@@ -290,8 +290,8 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
         most = max(ratios, default=math.nan)
         result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
         words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
-        found.append(Point(name_of(point), result, words))
-    return found
+        points.append(Point(name_of(point), result, words))
+    return points
 
 
 def _bound(against: Sequence[str | float], row: Record) -> float | None:

@@ -15,7 +15,7 @@ import pytest
 from mpu_bench import resources
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment.plan import only, plan
@@ -108,7 +108,7 @@ def test_a_card_of_the_user(own):
 
 def test_a_card_of_the_user_may_not_take_a_shipped_name(own):
     path = own("adult", MINIMAL)
-    assert complaint("adult").startswith("datasets/adult.yaml: the project has a dataset 'adult' of its own")
+    assert complaint("adult").startswith("datasets/adult.yaml: the project has a dataset 'adult' already")
     path.write_bytes((resources.bundled("datasets") / "adult.yaml").read_bytes())
     assert catalog.card("adult").features == 123  # the same card is no rival
 
@@ -271,8 +271,8 @@ def test_listing_imports_nothing_heavy():
     """`mpu-bench list datasets` and --dry-run must answer at once."""
     code = (
         "import sys; from pathlib import Path; from mpu_bench.data.cards import catalog\n"
-        "from mpu_bench.data.prepare import load; from mpu_bench.data.download.cache import DataHome\n"
-        "for name in catalog.names(): load.describe(catalog.card(name), DataHome(Path('nowhere')))\n"
+        "from mpu_bench.data.prepare import load; from mpu_bench.data.download.cache import DataDirectory\n"
+        "for name in catalog.names(): load.describe(catalog.card(name), DataDirectory(Path('nowhere')))\n"
         "print([m for m in ('numba', 'sklearn', 'scipy', 'pandas', 'numpy', 'requests') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -335,7 +335,7 @@ def test_a_config_sweeps_over_splits(read):
 
 
 def test_splits_share_the_arrays(tmp_path):
-    home = DataHome(tmp_path, offline=True)
+    home = DataDirectory(tmp_path, offline=True)
     card = catalog.card("digits")
     whole = load_problem(card, home)
     for _, positive, classes in catalog.bipartitions(card, "five-against-five")[:3]:

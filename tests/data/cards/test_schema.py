@@ -13,7 +13,7 @@ import pytest
 
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import DataError
 
@@ -34,7 +34,7 @@ def made_up(tmp_path, monkeypatch):
         for file, content in files.items():
             compress = COMPRESS.get(file.rpartition(".")[2], bytes)
             (tmp_path / "mirror" / file).write_bytes(compress(content.encode()))
-        home = DataHome(Path(mkdtemp(dir=tmp_path)), (str(tmp_path / "mirror"),), offline=True)
+        home = DataDirectory(Path(mkdtemp(dir=tmp_path)), (str(tmp_path / "mirror"),), offline=True)
         return load_problem(catalog.card("tried", options), home)
 
     return load

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import compression, open_content
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.fetch import fetch
@@ -69,7 +69,7 @@ def test_empty_content_compressed(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.environ.get("MPU_BENCH_MIRROR"), reason="MPU_BENCH_MIRROR names no mirror")
 def test_the_real_shuttle(tmp_path: Path) -> None:
     content = "87b24ee9fb5137e1d417659cf905d84d0e15342bbaa60770f1ae83da1a38200a"
-    home = DataHome.from_options(tmp_path)
+    home = DataDirectory.from_options(tmp_path)
     fetched = fetch(RemoteFile("shuttle.trn.Z", content_sha256=content), home)
     assert fetched.content_sha256 == content
 

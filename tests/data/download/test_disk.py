@@ -13,7 +13,7 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, known, left, message
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch, have
 
 
@@ -27,7 +27,7 @@ class SmallDisk(io.FileIO):
         return super().write(memoryview(block)[:room])
 
 
-def test_a_full_disk(server: Server, home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     open_path = Path.open
 
     def open_small(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
@@ -45,7 +45,7 @@ def test_a_full_disk(server: Server, home: DataHome, monkeypatch: pytest.MonkeyP
 
 
 def test_a_disk_that_fills_up_with_the_last_note(
-    server: Server, home: DataHome, monkeypatch: pytest.MonkeyPatch
+    server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_arguments: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -85,13 +85,13 @@ def test_no_permission(depth: str, server: Server, tmp_path: Path, ordinary_user
     for folder in (locked / "home" / "files", locked / "home", locked):
         folder.chmod(0o555)
     os.seteuid(effective)
-    home = DataHome(locked / "home" if depth == "home" else locked / "other")
+    home = DataDirectory(locked / "home" if depth == "home" else locked / "other")
     text = message(known("a9a", server.put("a9a", DATA)), home)
     assert f"No permission for {home.folder}" in text
     assert "MPU_BENCH_DATA" in text
 
 
-def test_a_file_system_without_locks(home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks(home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_lock(*_arguments: object, **_options: object) -> None:
         raise NotImplementedError
 
@@ -101,13 +101,13 @@ def test_a_file_system_without_locks(home: DataHome, monkeypatch: pytest.MonkeyP
 
 def test_the_home_is_a_file(server: Server, tmp_path: Path) -> None:
     (tmp_path / "home").write_bytes(b"precious")
-    text = message(known("a9a", server.put("a9a", DATA)), DataHome(tmp_path / "home"))
+    text = message(known("a9a", server.put("a9a", DATA)), DataDirectory(tmp_path / "home"))
     assert f"{tmp_path / 'home'} is a file where a folder is needed" in text
     assert (tmp_path / "home").read_bytes() == b"precious"
-    assert "is a file where a folder is needed" in message(known("a9a"), DataHome(tmp_path / "home"), have)
+    assert "is a file where a folder is needed" in message(known("a9a"), DataDirectory(tmp_path / "home"), have)
 
 
-def test_a_folder_has_the_files_name(server: Server, home: DataHome) -> None:
+def test_a_folder_has_the_files_name(server: Server, home: DataDirectory) -> None:
     file = known("a9a", server.put("a9a", DATA))
     home.path(file).mkdir(parents=True)
     assert f"{home.path(file)} is a folder where a file is needed" in message(file, home)

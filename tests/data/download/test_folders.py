@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.downloads import DATA, known, left, message
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import clean, fetch, have, verify
 from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -44,7 +44,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 MIRRORED = NO_FILES | {
     "large": (make_large, "more than the file has"),
     "nothing": (lambda path: path.symlink_to("nowhere"), "there is no such file"),
-    "status": (lambda path: path.symlink_to("/proc/self/status"), "it changes while it is read"),
+    "status": (lambda path: path.symlink_to("/proc/self/status"), "it changed while it was read"),
     "unreadable": (lambda path: path.symlink_to("/proc/self/mem"), "cannot be read"),
 }
 
@@ -54,7 +54,7 @@ def test_a_mirror_folder(kind: str, tmp_path: Path) -> None:
     make, told = MIRRORED[kind]
     (tmp_path / "mirror").mkdir()
     make(tmp_path / "mirror" / "a9a")
-    home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),))
+    home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),))
     assert told in message(known("a9a"), home)
     assert left(home) == []
 
@@ -62,7 +62,7 @@ def test_a_mirror_folder(kind: str, tmp_path: Path) -> None:
 def test_a_mirror_folder_larger_than_the_disk(tmp_path: Path) -> None:
     (tmp_path / "mirror").mkdir()
     make_large(tmp_path / "mirror" / "a9a")
-    home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),))
+    home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),))
     assert "The disk is full" in message(RemoteFile("a9a"), home)
     assert left(home) == []
 
@@ -75,7 +75,7 @@ def test_a_data_home(kind: str, ending: str, action: Callable[..., object], tmp_
     (tmp_path / "files").mkdir()
     path = tmp_path / "files" / f"a9a{ending}"
     make(path)
-    text = message(known("a9a"), DataHome(tmp_path), action)
+    text = message(known("a9a"), DataDirectory(tmp_path), action)
     assert told in text
     assert str(path) in text
 
@@ -85,7 +85,7 @@ def test_a_data_home(kind: str, ending: str, action: Callable[..., object], tmp_
 def test_the_part_of_a_file(kind: str, ending: str, tmp_path: Path) -> None:
     make, told = NO_FILES[kind]
     file = known("a9a", "http://127.0.0.1:1/a9a")
-    home = DataHome(tmp_path)
+    home = DataDirectory(tmp_path)
     (tmp_path / "files").mkdir()
     part = home.partial_path(file, file.urls[0])
     part.with_name(f"{part.name}.json").write_text("{}")
@@ -102,10 +102,10 @@ def test_cleaning_waits_for_nothing(kind: str, tmp_path: Path) -> None:
     make(tmp_path / "files" / "a9a")
     if kind == "folder":
         with pytest.raises(FetchError, match="is a folder where a file is needed"):
-            clean(known("a9a"), DataHome(tmp_path))
+            clean(known("a9a"), DataDirectory(tmp_path))
     else:
-        clean(known("a9a"), DataHome(tmp_path))
-        assert left(DataHome(tmp_path)) == []
+        clean(known("a9a"), DataDirectory(tmp_path))
+        assert left(DataDirectory(tmp_path)) == []
 
 
 NO_NAMES = ["x" * 300, "x/" * 2500, "a\0b", "half \ud800 pair", "~no such user/x", "\n", "file:///" + "x" * 300]
@@ -114,7 +114,7 @@ NO_NAMES = ["x" * 300, "x/" * 2500, "a\0b", "half \ud800 pair", "~no such user/x
 @pytest.mark.parametrize("name", NO_NAMES)
 def test_a_mirror_that_no_folder_can_be(name: str, tmp_path: Path) -> None:
     with pytest.raises(FetchError) as caught:
-        fetch(known("a9a"), DataHome.from_options(tmp_path, name))
+        fetch(known("a9a"), DataDirectory.from_options(tmp_path, name))
     text = str(caught.value)
     assert text.isprintable()
     assert "MPU_BENCH_MIRROR" in text
@@ -127,7 +127,7 @@ def test_a_mirror_that_no_folder_can_be(name: str, tmp_path: Path) -> None:
 )
 def test_an_address_that_is_none(name: str, tmp_path: Path) -> None:
     with pytest.raises(FetchError) as caught:
-        fetch(known("a9a"), DataHome.from_options(tmp_path, name))
+        fetch(known("a9a"), DataDirectory.from_options(tmp_path, name))
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1500
 
@@ -135,7 +135,7 @@ def test_an_address_that_is_none(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NO_NAMES[:-2])
 def test_a_data_home_that_no_folder_can_be(name: str, tmp_path: Path) -> None:
     with pytest.raises(FetchError) as caught:
-        fetch(known("a9a"), DataHome.from_options(Path(name) if name[0] == "~" else tmp_path / name, "/"))
+        fetch(known("a9a"), DataDirectory.from_options(Path(name) if name[0] == "~" else tmp_path / name, "/"))
     assert str(caught.value).isprintable()
     assert "MPU_BENCH_DATA" in str(caught.value)
 
@@ -146,7 +146,7 @@ def test_a_file_with_too_long_a_name(name: str, tmp_path: Path) -> None:
     file = RemoteFile(name, ("http://127.0.0.1:1/a9a",))
     for action in (fetch, have, verify):
         with pytest.raises(FetchError, match="too long"):
-            action(file, DataHome(tmp_path / "home", (str(tmp_path / "mirror"),)))
+            action(file, DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),)))
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\x1b[2J", "a\nb", "\ud800", "a\u202eb"])
@@ -166,7 +166,7 @@ def test_a_file_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         restart(partial, validators)
         source.write_bytes(DATA * 2)
 
-    home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),))
+    home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),))
     monkeypatch.setattr(PartialDownload, "restart", grow)
-    assert "it changes while it is read" in message(RemoteFile("a9a"), home)
+    assert "it changed while it was read" in message(RemoteFile("a9a"), home)
     assert left(home) == []

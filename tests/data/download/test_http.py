@@ -11,7 +11,7 @@ import pytest
 from tests.downloads import DATA, failure, hashed, sha256, unhashed
 from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -42,29 +42,29 @@ def policy(sleeper: Sleeper) -> Policy:
 class TestRetries:
     @pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
     def test_a_fault_that_may_pass(
-        self, status: int, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper
+        self, status: int, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
     ) -> None:
         url = server.put("a9a", DATA, *[Answer(status=status)] * 3)
         assert fetch(hashed(url), home, policy=policy).path.read_bytes() == DATA
         assert sleeper.waits == [1.0, 2.0, 4.0]
 
-    def test_the_waits_are_bounded(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
+    def test_the_waits_are_bounded(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=500)] * 7)
         fetch(hashed(url), home, policy=Policy(attempts=8, sleep=sleeper))
         assert sleeper.waits == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
 
-    def test_it_gives_up(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
+    def test_it_gives_up(self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=503)] * 4)
         text = failure(hashed(url), home, policy)
         assert f"{url}: the server cannot answer now (HTTP 503 Service Unavailable) (the last of 4 tries)" in text
         assert len(sleeper.waits) == 3
 
-    def test_progress_earns_new_tries(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
+    def test_progress_earns_new_tries(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(cut_after=20_000)] * 14)
         fetch(hashed(url), home, policy=Policy(attempts=2, progress=10_000, sleep=sleeper))
         assert server.count("a9a") == 15
 
-    def test_beginning_anew_earns_none(self, server: Server, home: DataHome, sleeper: Sleeper) -> None:
+    def test_beginning_anew_earns_none(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(cut_after=20_000, ranges=False)] * 9)
         failure(hashed(url), home, Policy(attempts=3, progress=10_000, sleep=sleeper))
         assert server.count("a9a") == 3
@@ -79,19 +79,23 @@ class TestRetries:
         ],
     )
     def test_a_fault_that_stays(
-        self, status: int, reason: str, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper
+        self, status: int, reason: str, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
     ) -> None:
         url = server.put("a9a", DATA, Answer(status=status))
         assert f"{url}: {reason}" in failure(hashed(url), home, policy)
         assert sleeper.waits == []
         assert server.count("a9a") == 1
 
-    def test_retry_after_is_honoured(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
+    def test_retry_after_is_honoured(
+        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
+    ) -> None:
         url = server.put("a9a", DATA, Answer(status=429, headers={"Retry-After": "17"}))
         fetch(hashed(url), home, policy=policy)
         assert sleeper.waits == [17.0]
 
-    def test_retry_after_may_be_a_date(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
+    def test_retry_after_may_be_a_date(
+        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
+    ) -> None:
         until = email.utils.formatdate(time.time() + 60, usegmt=True)
         past = email.utils.formatdate(time.time() - 60, usegmt=True)
         answers = [Answer(status=503, headers={"Retry-After": text}) for text in (until, past, "soon")]
@@ -99,14 +103,16 @@ class TestRetries:
         assert 0 < sleeper.waits[0] <= 60
         assert sleeper.waits[1:] == [0.0, 4.0]
 
-    def test_retry_after_has_a_bound(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
+    def test_retry_after_has_a_bound(
+        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
+    ) -> None:
         busy = server.put("busy", DATA, Answer(status=429, headers={"Retry-After": "3600"}))
-        assert "asks to come back only in 3600 s" in failure(hashed(busy), home, policy)
+        assert "asks to retry after 3600 s" in failure(hashed(busy), home, policy)
         assert sleeper.waits == []
 
 
 class TestNetwork:
-    def test_a_refused_connection(self, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
+    def test_a_refused_connection(self, home: DataDirectory, policy: Policy, sleeper: Sleeper) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -116,7 +122,9 @@ class TestNetwork:
         assert "Check the network connection" in text
         assert len(sleeper.waits) == 3
 
-    def test_a_name_that_is_not_known(self, home: DataHome, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_name_that_is_not_known(
+        self, home: DataDirectory, policy: Policy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def no_name(*_arguments: object, **_options: object) -> None:
             raise socket.gaierror(-2, "Name or service not known")
 
@@ -125,29 +133,31 @@ class TestNetwork:
         assert "the name 'data.invalid' could not be looked up; no network, or a misspelt address" in text
 
     @pytest.mark.parametrize("late", [Answer(stall=True), Answer(cut_after=1000, stay=True)])
-    def test_silence(self, late: Answer, server: Server, home: DataHome, sleeper: Sleeper) -> None:
+    def test_silence(self, late: Answer, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, late, late)
         impatient = Policy(attempts=2, read_timeout=0.2, sleep=sleeper)
         assert "'127.0.0.1' timed out (15 s to connect, or 0.2 s of silence)" in failure(hashed(url), home, impatient)
         assert len(sleeper.waits) == 1
 
-    def test_less_than_announced(self, server: Server, home: DataHome, policy: Policy) -> None:
+    def test_less_than_announced(self, server: Server, home: DataDirectory, policy: Policy) -> None:
         lie = Answer(lie_length=400_000, ranges=False)
         text = failure(unhashed(server.put("a9a", DATA, *[lie] * 4)), home, policy)
         assert "the connection was cut" in text
         assert "(the last of 4 tries)" in text
 
-    def test_an_untrusted_certificate(self, server: Server, home: DataHome, policy: Policy, sleeper: Sleeper) -> None:
+    def test_an_untrusted_certificate(
+        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
+    ) -> None:
         text = failure(hashed(server.url("a9a").replace("http://", "https://")), home, policy)
         assert "no secure connection to '127.0.0.1'" in text
         assert sleeper.waits == []
 
     @pytest.mark.parametrize("url", ["ftp://127.0.0.1/a9a", "http://", "http://[broken/a9a", "http://a b:x/"])
-    def test_an_address_that_is_none(self, url: str, home: DataHome, policy: Policy) -> None:
+    def test_an_address_that_is_none(self, url: str, home: DataDirectory, policy: Policy) -> None:
         text = failure(hashed(url), home, policy)
         assert "cannot be used" in text or "not an address" in text
 
-    def test_redirects_are_followed_and_end(self, server: Server, home: DataHome, policy: Policy) -> None:
+    def test_redirects_are_followed_and_end(self, server: Server, home: DataDirectory, policy: Policy) -> None:
         server.put("a9a", DATA)
         moved = server.put("moved", b"", Answer(status=302, headers={"Location": "/a9a"}))
         around = server.put("around", b"", *[Answer(status=302, headers={"Location": "/around"})] * 50)
@@ -155,11 +165,13 @@ class TestNetwork:
         assert "redirects more than 10 times" in failure(RemoteFile("b", (around,)), home, policy)
 
     @pytest.mark.parametrize("chunked", [False, True])
-    def test_a_body_of_unknown_length(self, chunked: bool, server: Server, home: DataHome, policy: Policy) -> None:
+    def test_a_body_of_unknown_length(self, chunked: bool, server: Server, home: DataDirectory, policy: Policy) -> None:
         url = server.put("a9a", DATA, Answer(length=False, chunked=chunked))
         assert fetch(unhashed(url), home, policy=policy).path.read_bytes() == DATA
 
-    def test_every_address_is_listed_with_its_own_reason(self, server: Server, home: DataHome, policy: Policy) -> None:
+    def test_every_address_is_listed_with_its_own_reason(
+        self, server: Server, home: DataDirectory, policy: Policy
+    ) -> None:
         missing, page = server.url("missing"), server.put("page", b"<html>Log in")
         wrong = server.put("wrong", b"other")
         text = failure(RemoteFile("a9a", (missing, page, wrong), (SHA256,), by_hand="Ask the authors."), home, policy)
@@ -176,7 +188,7 @@ class TestRedirects:
 
     @pytest.mark.parametrize("absolute", [False, True])
     def test_a_password_goes_along_on_the_same_server(
-        self, absolute: bool, server: Server, home: DataHome, policy: Policy
+        self, absolute: bool, server: Server, home: DataDirectory, policy: Policy
     ) -> None:
         url = server.put("a9a", DATA)
         to = url if absolute else "/a9a"
@@ -184,7 +196,9 @@ class TestRedirects:
         fetch(hashed(moved.replace("http://", "http://me:secret@")), home, policy=policy)
         assert self.sent(server, "moved") == self.sent(server, "a9a") == ["Basic bWU6c2VjcmV0"]
 
-    def test_a_password_does_not_go_to_another_server(self, server: Server, home: DataHome, policy: Policy) -> None:
+    def test_a_password_does_not_go_to_another_server(
+        self, server: Server, home: DataDirectory, policy: Policy
+    ) -> None:
         with Server() as other:
             moved = server.put("moved", b"", Answer(status=302, headers={"Location": other.put("a9a", DATA)}))
             fetch(hashed(moved.replace("http://", "http://me:secret@")), home, policy=policy)
@@ -195,14 +209,14 @@ class TestRedirects:
 class TestLimit:
     @pytest.mark.parametrize("size", [10**17, 500_000])
     def test_after_an_announced_size_that_cannot_be_the_next_address_serves(
-        self, size: int, server: Server, home: DataHome, policy: Policy
+        self, size: int, server: Server, home: DataDirectory, policy: Policy
     ) -> None:
         liar = server.put("liar", DATA, Answer(headers={"Content-Length": str(size)}, length=False))
         file = RemoteFile("a9a", (liar, server.put("a9a", DATA)), (SHA256,), bytes=len(DATA))
         assert fetch(file, home, policy=policy).origin == server.url("a9a")
 
     def test_a_body_without_end_and_size_fills_no_disk(
-        self, server: Server, home: DataHome, policy: Policy, monkeypatch: pytest.MonkeyPatch
+        self, server: Server, home: DataDirectory, policy: Policy, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         url = server.put("a9a", DATA, Answer(length=False, chunked=True))
         monkeypatch.setattr("shutil.disk_usage", lambda _path: type("Usage", (), {"free": 150_000})())
@@ -220,13 +234,13 @@ class TestLimit:
     ) -> None:
         url = server.put("a9a", DATA, answer)
         file = RemoteFile("a9a", (url,), bytes=expected)
-        told = failure(file, DataHome(tmp_path, limit=200_000), policy)
+        told = failure(file, DataDirectory(tmp_path, limit=200_000), policy)
         assert "more than the limit of 200" in told
         assert server.count("a9a") == asked
-        assert fetch(file, DataHome(tmp_path, limit=300_000), policy=policy).path.read_bytes() == DATA
+        assert fetch(file, DataDirectory(tmp_path, limit=300_000), policy=policy).path.read_bytes() == DATA
 
     def test_a_mirror_that_is_a_folder_has_none(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "a9a").write_bytes(DATA)
-        home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True, limit=1000)
+        home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True, limit=1000)
         assert fetch(hashed("http://127.0.0.1:1/a9a"), home).path.read_bytes() == DATA

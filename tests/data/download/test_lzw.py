@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.downloads import message
 from tests.oracles.lzw import compress
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.lzw import LzwFile
 from mpu_bench.data.download.remote_file import RemoteFile
 
@@ -70,12 +70,12 @@ def test_the_bomb_is_one() -> None:
 def test_a_bomb_fills_no_memory(tmp_path: Path) -> None:
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "f.Z").write_bytes(bomb(20_000))  # 200 MB
-    home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),))
+    home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),))
     tracemalloc.start()
     try:
         told = message(RemoteFile("f.Z", content_bytes=5_000_000), home)
         _now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "expands beyond 5,000,000 bytes" in told
+    assert "expands to more than the limit of 5,000,000 bytes" in told
     assert peak < 50_000_000

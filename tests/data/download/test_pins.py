@@ -9,28 +9,28 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, left, message, put, sha256
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import clean, fetch
 from mpu_bench.data.download.remote_file import RemoteFile
 
 
 @pytest.fixture
-def file(server: Server, home: DataHome) -> RemoteFile:
+def file(server: Server, home: DataDirectory) -> RemoteFile:
     file = RemoteFile("w8a", (server.put("w8a", DATA),))
     fetch(file, home, policy=IMPATIENT)
     return file
 
 
 @pytest.mark.parametrize("begin", [b"PK\x03\x04", b"version https://git-lfs.github.com/spec/v1\n", b"<html>"])
-def test_what_holds_no_data_is_not_kept(begin: bytes, server: Server, home: DataHome) -> None:
+def test_what_holds_no_data_is_not_kept(begin: bytes, server: Server, home: DataDirectory) -> None:
     file = RemoteFile("w8a", (server.put("w8a", begin + DATA),))
-    assert "came instead of data" in message(file, home)
+    assert "was received instead of data" in message(file, home)
     put(home, file, begin + DATA)
     assert "instead of data" in message(file, home)
     assert not home.pin_path(file).exists()
 
 
-def test_what_is_kept(file: RemoteFile, server: Server, home: DataHome) -> None:
+def test_what_is_kept(file: RemoteFile, server: Server, home: DataDirectory) -> None:
     kept = json.loads(home.pin_path(file).read_text())
     expected = {"sha256": sha256(DATA), "content_sha256": sha256(DATA), "bytes": len(DATA)}
     expected |= {"content_bytes": len(DATA), "origin": server.url("w8a")}
@@ -38,7 +38,7 @@ def test_what_is_kept(file: RemoteFile, server: Server, home: DataHome) -> None:
     assert set(kept) - set(expected) == {"time", "modified", "changed", "inode"}
 
 
-def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server: Server, home: DataHome) -> None:
+def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server: Server, home: DataDirectory) -> None:
     clean(file, home)
     server.put("w8a", b"changed at the source")
     text = message(file, home)
@@ -48,14 +48,14 @@ def test_another_file_from_the_same_address_is_refused(file: RemoteFile, server:
     assert left(home) == ["w8a.lock.json"]
 
 
-def test_it_can_be_accepted_deliberately(file: RemoteFile, server: Server, home: DataHome) -> None:
+def test_it_can_be_accepted_deliberately(file: RemoteFile, server: Server, home: DataDirectory) -> None:
     clean(file, home)
     server.put("w8a", b"changed at the source")
     home.pin_path(file).unlink()
     assert fetch(file, home, policy=IMPATIENT).sha256 == sha256(b"changed at the source")
 
 
-def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: DataHome) -> None:
+def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: DataDirectory) -> None:
     home.path(file).write_bytes(b"edited")
     text = message(file, home)
     assert "wrong hash" in text
@@ -63,7 +63,7 @@ def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: Data
     assert home.path(file).read_bytes() == b"edited"
 
 
-def test_the_same_content_compressed_anew_is_right(file: RemoteFile, server: Server, home: DataHome) -> None:
+def test_the_same_content_compressed_anew_is_right(file: RemoteFile, server: Server, home: DataDirectory) -> None:
     clean(file, home)
     server.put("w8a", lzma.compress(DATA))
     assert fetch(file, home, policy=IMPATIENT).content_sha256 == sha256(DATA)
@@ -100,6 +100,6 @@ WHOLE |= {"origin": "x", "time": "x", "modified": 1}
         ),
     ],
 )
-def test_a_damaged_pin_is_named(text: str, file: RemoteFile, home: DataHome) -> None:
+def test_a_damaged_pin_is_named(text: str, file: RemoteFile, home: DataDirectory) -> None:
     home.pin_path(file).write_text(text, "latin-1")
     assert f"{home.pin_path(file)}: should hold the pinned hashes" in message(file, home)

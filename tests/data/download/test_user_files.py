@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.data.download import fetch, user_files
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.download.user_files import check_unchanged, hashes_of
 from mpu_bench.errors import FetchError
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> RemoteFile:
     return RemoteFile("mine.csv", path=path)
 
 
-def test_it_is_read_where_it_is(file: RemoteFile, home: DataHome) -> None:
+def test_it_is_read_where_it_is(file: RemoteFile, home: DataDirectory) -> None:
     assert fetch.have(file, home)
     assert not home.folder.exists()
     found = fetch.fetch(file, home)
@@ -33,7 +33,7 @@ def test_it_is_read_where_it_is(file: RemoteFile, home: DataHome) -> None:
     assert file.path.exists()
 
 
-def test_a_change_is_seen(file: RemoteFile, home: DataHome) -> None:
+def test_a_change_is_seen(file: RemoteFile, home: DataDirectory) -> None:
     assert file.path is not None
     before = fetch.fetch(file, home)
     state = file.path.stat()
@@ -47,7 +47,7 @@ def test_a_change_is_seen(file: RemoteFile, home: DataHome) -> None:
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize("small", [0, user_files.SMALL_BYTES])
 def test_a_change_is_seen_where_size_and_time_are_kept(
-    small: int, replaced: bool, file: RemoteFile, home: DataHome, monkeypatch: pytest.MonkeyPatch
+    small: int, replaced: bool, file: RemoteFile, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a file out of an archive, or copied with its time."""
     assert file.path is not None
@@ -63,14 +63,14 @@ def test_a_change_is_seen_where_size_and_time_are_kept(
     assert fetch.fetch(file, home) != before
 
 
-def test_a_large_file_is_hashed_once(file: RemoteFile, home: DataHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_hashed_once(file: RemoteFile, home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_files, "SMALL_BYTES", 0)
     before = fetch.fetch(file, home)
     monkeypatch.setattr(user_files, "digest_file", None)  # which cannot be called
     assert fetch.fetch(file, home) == before
 
 
-def test_its_content_counts_not_how_it_is_compressed(file: RemoteFile, home: DataHome) -> None:
+def test_its_content_counts_not_how_it_is_compressed(file: RemoteFile, home: DataDirectory) -> None:
     assert file.path is not None
     plain = hashes_of(file, home)
     file.path.write_bytes(gzip.compress(file.path.read_bytes()))
@@ -82,12 +82,12 @@ def test_its_content_counts_not_how_it_is_compressed(file: RemoteFile, home: Dat
         hashes_of(file, home)
 
 
-def test_what_cannot_be_read(file: RemoteFile, home: DataHome, tmp_path: Path) -> None:
+def test_what_cannot_be_read(file: RemoteFile, home: DataDirectory, tmp_path: Path) -> None:
     assert file.path is not None
     known = hashes_of(file, home)
     check_unchanged(file, known)
     file.path.write_bytes(b"x,y\n")
-    with pytest.raises(FetchError, match="has changed while it was read"):
+    with pytest.raises(FetchError, match="changed while it was read"):
         check_unchanged(file, known)
     file.path.unlink()
     with pytest.raises(FetchError, match=r"mine\.csv: cannot be read: No such file or directory; .* put it back"):

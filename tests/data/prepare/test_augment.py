@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mpu_bench.core.rows import Dense, Ones, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare import augment as module
 from mpu_bench.data.prepare.augment import augment
 from mpu_bench.data.prepare.load import describe, load_problem
@@ -99,7 +99,7 @@ def test_too_many_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_PAIRS", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
     assert len(augment(rows, FEATURES, 1).indices) == 3
-    with pytest.raises(DataError, match="augment: the rows would hold more than 3 values"):
+    with pytest.raises(DataError, match="augment: the rows would have more than the limit of 3 values"):
         augment(augment(rows, FEATURES, 1), FEATURES + 1, 1)
 
 
@@ -112,7 +112,7 @@ def load(tmp_path, monkeypatch):
     (tmp_path / "datasets" / "points.yaml").write_text(TEXT)
     (tmp_path / "mirror" / "train").write_text("+1 1:1 3:1\n-1\n+1 2:1\n")
     (tmp_path / "mirror" / "test").write_text("-1\n+1 3:1\n")
-    home = DataHome(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
+    home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True)
 
     def made(options=None):
         card = catalog.card("points", options)

@@ -12,7 +12,7 @@ from tests.datasets_of_user import TABLE, World
 
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.load import load_problem, prepared_folder, preprocessing_of
 from mpu_bench.data.user_files.formats import Form
@@ -94,7 +94,7 @@ def test_words_and_numbers(world: World) -> None:
 
 
 @pytest.mark.parametrize("steps", ["storage: dense\nscale: standard", "storage: dense\nscale: standard\nstream: true"])
-def test_generated(steps: str, home: DataHome) -> None:
+def test_generated(steps: str, home: DataDirectory) -> None:
     options = {"rows": 300, "test_rows": 50, "stream": "stream" in steps}
     card = catalog.card("checkerboard", options)
     problem, kept = load_problem(card, home), preprocessing_of(card, home)
@@ -103,7 +103,7 @@ def test_generated(steps: str, home: DataHome) -> None:
     np.testing.assert_allclose(dense(kept.rows(raw), 2), dense(problem.test, 2), rtol=1e-6)
 
 
-def test_what_was_prepared_before_it_was_kept(home: DataHome) -> None:
+def test_what_was_prepared_before_it_was_kept(home: DataDirectory) -> None:
     card = catalog.card("digits")
     fingerprint = load_problem(card, home).fingerprint
     folder = prepared_folder(card, home)
@@ -119,7 +119,7 @@ def test_what_was_prepared_before_it_was_kept(home: DataHome) -> None:
     assert load_problem(card, home).fingerprint == fingerprint
 
 
-def test_what_is_damaged_is_made_again(home: DataHome) -> None:
+def test_what_is_damaged_is_made_again(home: DataDirectory) -> None:
     card = catalog.card("digits")
     kept = preprocessing_of(card, home)
     path = prepared_folder(card, home) / "preprocessing.json"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.generators import blocks, direction
 from mpu_bench.data.prepare.load import load_problem
@@ -140,7 +140,7 @@ def test_separable_data_have_pairs_and_slack():
 
 @ENDING_NNLS
 def test_the_separable_dataset(tmp_path):
-    home = DataHome(tmp_path, offline=True)
+    home = DataDirectory(tmp_path, offline=True)
     problem = load_problem(catalog.card("separable"), home)
     assert (problem.n, problem.n_test, problem.features) == (2000, 500, 20)
     chosen = {"rows": 333, "test_rows": 0, "seed": 5, "features": 7, "margin": 0.02}
@@ -179,6 +179,6 @@ def test_a_card_that_no_generator_can_follow_is_refused(tmp_path, monkeypatch, m
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets" / "own.yaml").write_text(f"extends: waveform\n{more}\n")
     with pytest.raises(DataError) as caught:
-        load_problem(catalog.card("own"), DataHome(tmp_path / "home", offline=True))
+        load_problem(catalog.card("own"), DataDirectory(tmp_path / "home", offline=True))
     assert str(caught.value).startswith("datasets/own.yaml")
     assert str(caught.value).endswith(f": {said}")

@@ -14,7 +14,7 @@ import pytest
 from tests.datasets_of_user import POINTS, SVMLIGHT, TABLE
 
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.prepare import build, npy
 from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder
@@ -32,7 +32,7 @@ def test_the_second_load_reads_no_source_file(world):
 
 def test_a_broken_download_is_mended_by_the_command_that_the_message_names(world, server):
     card = world.card(SVMLIGHT.replace("{by_hand: make it}", f"{{urls: ['{server.put('points', b'7 1:1')}']}}"))
-    home = DataHome(world.home.folder)
+    home = DataDirectory(world.home.folder)
     for _ in range(2):
         with pytest.raises(
             DataError, match=r"label '7' is none .*; if the download is broken: mpu-bench data clean points"
@@ -65,10 +65,10 @@ def test_two_class_problems_share_the_arrays(world, numbers):
 def test_the_fingerprint_is_of_content_and_preparation(world, tmp_path):
     plain = world.load().fingerprint
     assert world.load(options={"multiply_by": 2.0}).fingerprint != plain
-    other = DataHome(tmp_path / "other", world.home.mirrors, offline=True)
+    other = DataDirectory(tmp_path / "other", world.home.mirrors, offline=True)
     world.offer(gzip.compress(POINTS.encode()))
     assert load_problem(world.card(), other).fingerprint == plain
-    third = DataHome(tmp_path / "third", world.home.mirrors, offline=True)
+    third = DataDirectory(tmp_path / "third", world.home.mirrors, offline=True)
     world.offer(POINTS + "+1 1:1\n")
     assert load_problem(world.card(), third).fingerprint != plain
 
@@ -209,12 +209,12 @@ def test_two_processes_prepare_once(world, tmp_path):
     world.card()
     code = (
         "import time; from pathlib import Path; from mpu_bench.data.cards import catalog\n"
-        "from mpu_bench.data.download.cache import DataHome; from mpu_bench.data.prepare import build, load\n"
+        "from mpu_bench.data.download.cache import DataDirectory; from mpu_bench.data.prepare import build, load\n"
         "made = build.build\n"
         "def slowly(*arguments):\n"
         "    open('made', 'a').write('once '); time.sleep(0.5); return made(*arguments)\n"
         "build.build = slowly\n"
-        f"home = DataHome(Path('home'), ({str(world.mirror)!r},), True)\n"
+        f"home = DataDirectory(Path('home'), ({str(world.mirror)!r},), True)\n"
         "print(load.load_problem(catalog.card('points'), home).fingerprint)\n"
     )
     started = [
@@ -267,7 +267,7 @@ def test_the_order_of_classes_of_a_file_of_ones_own_is_part_of_its_data(tmp_path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "datasets").mkdir()
     (tmp_path / "mine.csv").write_text("y,a,b\n" + "no,1,2\nyes,3,4\nno,5,6\n" * 10, encoding="utf-8")
-    home, found = DataHome(tmp_path / "home", (), offline=True), {}
+    home, found = DataDirectory(tmp_path / "home", (), offline=True), {}
     for order in (["no", "yes"], ["yes", "no"]):
         (tmp_path / "datasets" / "mine.yaml").write_text(
             "title: mine\nkind: table\nfiles: {mine.csv: {path: ../mine.csv}}\ntrain: mine.csv\nseparator: ','\n"

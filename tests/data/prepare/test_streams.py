@@ -11,7 +11,7 @@ import pytest
 from mpu_bench.core.problem import StreamedProblem
 from mpu_bench.core.stream import Stream
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
 from mpu_bench.errors import DataError
 from mpu_bench.experiment.bind import mean_squared_distance
@@ -19,7 +19,7 @@ from mpu_bench.experiment.bind import mean_squared_distance
 
 @pytest.fixture
 def home(tmp_path):
-    return DataHome(tmp_path, offline=True)
+    return DataDirectory(tmp_path, offline=True)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_names_of_classes_keep_the_order_of_the_card(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets" / "own.yaml").write_text("extends: checkerboard\nclasses: [white, black]\n")
-    home = DataHome(tmp_path / "home", offline=True)
+    home = DataDirectory(tmp_path / "home", offline=True)
     options = {"rows": 100, "test_rows": 50, "stream": True}
     own, shipped = (load_problem(catalog.card(name, options), home) for name in ("own", "checkerboard"))
     assert own.classes == ("white", "black")

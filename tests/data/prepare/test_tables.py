@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, preprocessing_of
 from mpu_bench.data.prepare.tables import Fitted
 from mpu_bench.data.prepare.transforms import Splitter
@@ -54,7 +54,7 @@ def mine(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("scale", ["none", "standard", "unit-interval"])
 @pytest.mark.parametrize("words", [3, 40])
 def test_preparing_is_what_the_description_says_of_raw_rows(
-    scale: str, words: int, home: DataHome, tmp_path: Path
+    scale: str, words: int, home: DataDirectory, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(table_text(80, words=words), encoding="utf-8")
@@ -74,7 +74,9 @@ def test_preparing_is_what_the_description_says_of_raw_rows(
 
 @pytest.mark.parametrize("scale", ["standard", "unit-interval"])
 @pytest.mark.parametrize("constant", ["0.1", "14.62", "1e-300", "1e15", "1e300", "-7", "0"])
-def test_a_column_that_never_changes_is_no_feature(constant: str, scale: str, home: DataHome, tmp_path: Path) -> None:
+def test_a_column_that_never_changes_is_no_feature(
+    constant: str, scale: str, home: DataDirectory, tmp_path: Path
+) -> None:
     """Its deviation is rounding alone; were it divided by that, another value would decide everything."""
     path = tmp_path / "mine.csv"
     path.write_text("c,x,y\n" + "".join(f"{constant},{i},{'no' if i % 2 else 'yes'}\n" for i in range(60)))
@@ -99,7 +101,7 @@ def test_columns_of_any_scale_are_scaled_alike(unit: float) -> None:
     np.testing.assert_allclose(found.values(texts, 1), (numbers - expected.shift) / expected.width, rtol=1e-9)
 
 
-def test_everything_is_measured_on_the_training_part(home: DataHome, mine: Path) -> None:
+def test_everything_is_measured_on_the_training_part(home: DataDirectory, mine: Path) -> None:
     card = card_of(mine, missing="median", split=0.5)
     kept = preprocessing_of(card, home)
     assert isinstance(kept, Table)
@@ -117,32 +119,32 @@ def test_everything_is_measured_on_the_training_part(home: DataHome, mine: Path)
     assert load_problem(card, home).train[0].mean(axis=0)[:1] == pytest.approx([0], abs=1e-6)
 
 
-def test_a_constant_feature_is_part_of_the_description(home: DataHome, mine: Path) -> None:
+def test_a_constant_feature_is_part_of_the_description(home: DataDirectory, mine: Path) -> None:
     card = card_of(mine, missing="median").model_copy(update={"augment": 2.0})
     kept, raw = preprocessing_of(card, home), pd.concat(list(open_table(mine).pieces()), ignore_index=True)
     assert isinstance(kept, Table)
     assert equal(load_problem(card, home).train, kept.rows(raw[Splitter(card).in_training(0, len(raw))]))
 
 
-def test_rows_are_dropped(home: DataHome, mine: Path) -> None:
+def test_rows_are_dropped(home: DataDirectory, mine: Path) -> None:
     card = card_of(mine, missing="drop")
     assert card.total.rows == 60 - 9
     problem = load_problem(card, home)
     assert (problem.n, problem.n_test) == (40, 11)
     kept = preprocessing_of(card, home)
     assert isinstance(kept, Table)
-    with pytest.raises(DataError, match="row 1, column 'age': there is no number"):
+    with pytest.raises(DataError, match="row 1, column 'age': no number"):
         kept.rows(next(iter(open_table(mine).pieces())))
 
 
-def test_two_files(home: DataHome, mine: Path, tmp_path: Path) -> None:
+def test_two_files(home: DataDirectory, mine: Path, tmp_path: Path) -> None:
     test = tmp_path / "test.csv.gz"
     test.write_bytes(gzip.compress(table_text(20, seed=1).encode()))
     problem = load_problem(card_of(mine, missing="median", test=str(test)), home)
     assert (problem.n, problem.n_test) == (60, 20)
 
 
-def test_one_content_is_one_dataset_however_it_is_compressed(home: DataHome, mine: Path) -> None:
+def test_one_content_is_one_dataset_however_it_is_compressed(home: DataDirectory, mine: Path) -> None:
     plain = load_problem(card_of(mine, missing="median"), home).fingerprint
     os.utime(mine, (1, 1))
     assert describe(card_of(mine, missing="median"), home).fingerprint == plain
@@ -150,7 +152,7 @@ def test_one_content_is_one_dataset_however_it_is_compressed(home: DataHome, min
     assert describe(card_of(mine, missing="median"), home).fingerprint == plain
 
 
-def test_a_file_that_has_changed_is_prepared_again(home: DataHome, mine: Path) -> None:
+def test_a_file_that_has_changed_is_prepared_again(home: DataDirectory, mine: Path) -> None:
     card = card_of(mine, missing="median")
     before = load_problem(card, home)
     mine.write_text(mine.read_text("utf-8").replace("c1", "c7"), encoding="utf-8")
@@ -175,23 +177,23 @@ def test_a_file_that_has_changed_is_prepared_again(home: DataHome, mine: Path) -
         (lambda text: text.replace("u4,", "u4"), "line 6: has 4 cells, where there are 5 columns"),
     ],
 )
-def test_a_change_that_does_not_fit_the_card(change: Any, told: str, home: DataHome, mine: Path) -> None:
+def test_a_change_that_does_not_fit_the_card(change: Any, told: str, home: DataDirectory, mine: Path) -> None:
     card = card_of(mine, missing="median")
     mine.write_text(change(mine.read_text("utf-8")), encoding="utf-8")
     with pytest.raises(DataError, match=rf"(?s){told}.*; if .*mine\.csv has changed, .* data add .*mine\.csv"):
         load_problem(card, home)
 
 
-def test_what_a_card_can_say_wrong(home: DataHome, mine: Path) -> None:
+def test_what_a_card_can_say_wrong(home: DataDirectory, mine: Path) -> None:
     card = card_of(mine, missing="median")
     columns = {**card.columns, "age": "categorical", "color": "number"}
     with pytest.raises(
         DataError, match=r"column 'color': '.*' is not a finite number; write 'categorical' or 'omitted'"
     ):
         load_problem(card.model_copy(update={"columns": columns}), home)
-    with pytest.raises(DataError, match=r"row 1, column 'age': there is no number; write 'missing: median'"):
+    with pytest.raises(DataError, match=r"row 1, column 'age': no number; write 'missing: median'"):
         load_problem(card.model_copy(update={"missing": "refuse"}), home)
-    with pytest.raises(DataError, match="comes to 6 features, and there may be 1 to 4"):
+    with pytest.raises(DataError, match="gives 6 features; allowed are 1 to 4"):
         load_problem(card.model_copy(update={"features": 4}), home)
 
 
@@ -199,7 +201,7 @@ def test_what_a_card_can_say_wrong(home: DataHome, mine: Path) -> None:
     ("scale", "told"),
     [("unit-interval", "column 'x': its numbers are too large to be scaled"), ("none", "row 3, column 'x'")],
 )
-def test_numbers_that_are_too_large(scale: str, told: str, home: DataHome, tmp_path: Path) -> None:
+def test_numbers_that_are_too_large(scale: str, told: str, home: DataDirectory, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("x,y\n1,a\n2,b\n1e308,a\n-1e308,b\n3,a\n", encoding="utf-8")
     with pytest.raises(DataError, match=told):

@@ -112,7 +112,7 @@ def test_a_line_of_very_many_columns_is_refused(tmp_path):
 def test_more_categories_than_columns_are_refused_while_they_are_read(tmp_path):
     file = source_file(tmp_path, "".join(f"a,{number}\n" for number in range(20)))
     encoding = new_encoding(file, DelimitedColumns(label=1, categorical=(2,)), False, 7)
-    with pytest.raises(DataError, match="comes to more than the 7 columns expected"):
+    with pytest.raises(DataError, match="gives more than the expected 7 columns"):
         fit(encoding, [file], lambda _first, count: np.ones(count, bool))
 
 

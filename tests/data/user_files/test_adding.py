@@ -73,9 +73,9 @@ def test_svmlight(tmp_path: Path) -> None:
     ("text", "wishes", "told"),
     [
         (TABLE, {"positive": ["maybe"]}, "no class 'maybe' can be positive; choose from no, yes"),
-        ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': there is no number \(2 missing in this column\); --missing"),
+        ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': no number \(2 missing in this column\); --missing"),
         ("y\na\nb\n", {}, "has no column to learn from besides the label 'y'"),
-        (TABLE.replace(",", "|"), {}, r"its cells are separated by '\|', it seems; give --separator '\|'"),
+        (TABLE.replace(",", "|"), {}, r"its separator seems to be '\|'; give --separator '\|'"),
         ("x\na b c\n", {}, r"is the separator another\? name it by --separator"),
         (TABLE, {"first_index": 0}, "is a table, to which 'first_index' does not apply"),
         (
@@ -140,7 +140,7 @@ def test_the_name_of_a_dataset(name: str, expected: str) -> None:
 
 
 def test_a_file_after_which_nothing_can_be_called() -> None:
-    with pytest.raises(DataError, match="no dataset can be called after this file"):
+    with pytest.raises(DataError, match="the file's name cannot name a dataset"):
         name_of(Path("---.csv"))
 
 

@@ -33,8 +33,6 @@ def test_the_options_are_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_name_of_another_dataset(tmp_path: Path) -> None:
     path = tmp_path / "adult.csv"
     path.write_text("x,y\n1,a\n2,b\n3,a\n", encoding="utf-8")
-    with pytest.raises(
-        DataError, match="'adult' is the name of another dataset; call this one otherwise with as: NAME"
-    ):
+    with pytest.raises(DataError, match="'adult' is the name of another dataset; rename this one with as: NAME"):
         chosen.options_of(path, Wishes(), "c.yaml, line 2", None)
     assert chosen.options_of(path, Wishes(), "c.yaml, line 2", "mine")[0] == "mine"

@@ -138,13 +138,13 @@ def test_a_missing_label(tmp_path: Path) -> None:
     [
         (["a"], 9, "all 9 rows are of the class 'a'"),
         ([], 0, "no row is left"),
-        ([f"{i / 10}" for i in range(21)], 10_000, "21 different numbers are those of a regression"),
-        ([str(i) for i in range(101)], 1000, "101 different numbers are those of a regression"),
-        ([str(i) for i in range(1001)], 10**6, "1,001 different numbers are those of a regression"),
+        ([f"{i / 10}" for i in range(21)], 10_000, "21 different numbers suggest regression"),
+        ([str(i) for i in range(101)], 1000, "101 different numbers suggest regression"),
+        ([str(i) for i in range(1001)], 10**6, "1,001 different numbers suggest regression"),
         ([f"w{i}" for i in range(60)], 60, "60 rows have 60 different labels, nearly one each; name another label"),
         ([f"w{i}" for i in range(3)], 3, "3 rows have 3 different labels, nearly one each"),
         ([f"w{i}" for i in range(30)], 50, "nearly one each"),
-        ([f"w{i}" for i in range(1001)], 10**6, "1,001 different labels, and 1,000 classes can be told apart"),
+        ([f"w{i}" for i in range(1001)], 10**6, "1,001 different labels, and 1,000 classes are the limit"),
     ],
 )
 def test_what_is_no_classification(classes: list[str], rows: int, told: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.errors import ConfigError
@@ -40,7 +40,9 @@ def pool(faults: list[BaseException]) -> Iterator[InProcessPool]:
 
 
 @pytest.fixture
-def outcome(pool: InProcessPool, tmp_path: Path, shared_home: DataHome) -> Callable[..., tuple[Outcome, list[News]]]:
+def outcome(
+    pool: InProcessPool, tmp_path: Path, shared_home: DataDirectory
+) -> Callable[..., tuple[Outcome, list[News]]]:
     """Make the run of a solver that behaves in one way."""
 
     def run(solver: str) -> tuple[Outcome, list[News]]:
@@ -96,7 +98,7 @@ def test_the_threads_of_this_process_are_those_it_has(pool: InProcessPool) -> No
 
 
 def test_data_that_have_changed_since_the_last_run_are_read_again(
-    pool: InProcessPool, tmp_path: Path, shared_home: DataHome
+    pool: InProcessPool, tmp_path: Path, shared_home: DataDirectory
 ) -> None:
     text = "name: tried\ndataset: {file: mine.csv}\nsolvers: [perceptron]\nkernel: linear\nstop: {passes: 2}\n"
     (tmp_path / "tried.yaml").write_text(text, encoding="utf-8")
@@ -114,7 +116,7 @@ def test_data_that_have_changed_since_the_last_run_are_read_again(
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_the_last_problem_is_used_again(
-    pool: InProcessPool, tmp_path: Path, shared_home: DataHome, monkeypatch: pytest.MonkeyPatch, is_known: bool
+    pool: InProcessPool, tmp_path: Path, shared_home: DataDirectory, monkeypatch: pytest.MonkeyPatch, is_known: bool
 ) -> None:
     text = (
         "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\nsolvers: [perceptron]\nstop: {passes: 2}\n"

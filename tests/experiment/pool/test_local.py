@@ -14,7 +14,7 @@ from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Limits
 from mpu_bench.core import cache
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.experiment import plan
@@ -37,7 +37,7 @@ def do(pool: Pool, tasks: list[Task], news: list[News] | None = None) -> list[Ou
 
 
 @pytest.fixture
-def outcomes(tmp_path: Path, shared_home: DataHome, pool: LocalPool):
+def outcomes(tmp_path: Path, shared_home: DataDirectory, pool: LocalPool):
     def run(
         behaviours: list[str], limits: Limits | None = None, more: str = "", news: list[News] | None = None
     ) -> list[Outcome]:
@@ -162,7 +162,7 @@ def test_a_worker_that_died_while_idle_is_replaced(outcomes, pool: LocalPool) ->
     assert [each.record.status for each in outcomes(["finish"])] == ["done"]
 
 
-def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: DataHome) -> None:
+def test_jobs_run_at_once_and_each_run_once(tmp_path: Path, shared_home: DataDirectory) -> None:
     path = tmp_path / "tried.yaml"
     path.write_text(
         f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\nrepeats: 6\n"
@@ -216,21 +216,21 @@ class Noted(Lines):
 
 
 def test_a_dataset_is_prepared_in_a_worker(tmp_path: Path, pool: LocalPool) -> None:
-    home, shown = DataHome(tmp_path, offline=True), Noted()
+    home, shown = DataDirectory(tmp_path, offline=True), Noted()
     assert pool.prepare("checkerboard", {"rows": 300, "test_rows": 50}, home, Limits(), shown) == ""
     assert describe(catalog.card("checkerboard", {"rows": 300, "test_rows": 50}), home).state == "prepared"
     assert shown.lines[-1].startswith("prepare checkerboard: done")
 
 
 def test_why_a_dataset_cannot_be_had_is_a_text(tmp_path: Path, pool: LocalPool) -> None:
-    reason = pool.prepare("a9a", {}, DataHome(tmp_path, offline=True), Limits(), SILENT)
+    reason = pool.prepare("a9a", {}, DataDirectory(tmp_path, offline=True), Limits(), SILENT)
     assert "offline" in reason
-    assert "no dataset" in pool.prepare("a9", {}, DataHome(tmp_path, offline=True), Limits(), SILENT)
+    assert "no dataset" in pool.prepare("a9", {}, DataDirectory(tmp_path, offline=True), Limits(), SILENT)
 
 
 def test_a_preparation_over_its_memory_is_ended(tmp_path: Path, pool: LocalPool) -> None:
     limits = Limits(memory=10_000_000)
-    reason = pool.prepare("separable", {"rows": 200_000}, DataHome(tmp_path, offline=True), limits, SILENT)
+    reason = pool.prepare("separable", {"rows": 200_000}, DataDirectory(tmp_path, offline=True), limits, SILENT)
     assert "more than the limit of 9.5MiB" in reason
     assert not [path.name for path in (tmp_path / "prepared").glob("[!.]*")]
 
@@ -274,7 +274,7 @@ def test_a_warm_up_that_fails_is_not_the_run(outcomes) -> None:
 
 
 def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
-    tmp_path: Path, shared_home: DataHome, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, shared_home: DataDirectory, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Between its warm-up and its run, between its runs, and before runs of others: the problem is loaded anew."""
     path = tmp_path / "tried.yaml"
@@ -393,7 +393,7 @@ def test_evaluating_a_model_is_bounded_by_no_seconds_of_training(outcomes) -> No
 
 @pytest.mark.skipif(not system.LINUX, reason="elsewhere there is no supervisor")
 def test_a_run_goes_on_after_all_its_processes_were_stopped(
-    tmp_path: Path, shared_home: DataHome, pool: LocalPool
+    tmp_path: Path, shared_home: DataDirectory, pool: LocalPool
 ) -> None:
     """As a batch system suspends a job: the supervisor's wait ends early then, and seconds have gone by."""
     path = tmp_path / "tried.yaml"

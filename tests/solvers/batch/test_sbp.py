@@ -120,7 +120,7 @@ def test_slack_for_everything_is_refused():
 
 def test_rows_of_zeros_are_refused():
     matrix, labels = toys.binary()
-    with pytest.raises(UserError, match="nothing to learn from"):
+    with pytest.raises(UserError, match="nothing can be learned"):
         SBP(nu=0.1).start(toys.problem(0 * matrix, labels, "dense"), Linear(), 0)
 
 

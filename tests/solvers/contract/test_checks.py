@@ -355,4 +355,6 @@ def test_both_bounds_of_an_interval_are_tried():
         def __post_init__(self):
             pass
 
-    broken(TakesAll, checks.refuses_parameters_out_of_range, "factor=0 is taken, which its annotation excludes")
+    broken(
+        TakesAll, checks.refuses_parameters_out_of_range, "factor=0 is accepted, although its annotation excludes it"
+    )

@@ -63,7 +63,7 @@ def test_where_no_value_is_found_a_default_is_asked_for():
     class Odd(Idle):
         layers: list[int]
 
-    with pytest.raises(ConfigError, match="idle: give 'layers' a default to be checked"):
+    with pytest.raises(ConfigError, match="idle: give 'layers' a default so that it can be tested"):
         toys.with_small_parameters(Odd)
 
 

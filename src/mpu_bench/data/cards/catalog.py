@@ -126,7 +126,7 @@ def _paths() -> dict[str, Path]:
             continue  # `_find` says so to who asks for it
         known = found.setdefault(path.stem, path)
         if known is not path and _bytes(path) != _bytes(known):
-            raise DataError(f"{path}: the project has a dataset '{path.stem}' of its own ({known}); rename your card")
+            raise DataError(f"{path}: the project has a dataset '{path.stem}' already ({known}); rename your card")
     for path in _of_packages(tuple(sys.path)):
         found.setdefault(path.stem, path)
     return found

@@ -89,7 +89,7 @@ def mirror_folder(mirror: str) -> Path | None:
             ) from None
     if "://" in mirror or mirror.lower().startswith(("http:", "https:")):
         raise FetchError(
-            f"The mirror '{shown(mirror)}' ({_OPTION}) is of no kind that can be read; "
+            f"The mirror '{shown(mirror)}' ({_OPTION}) is not supported; "
             "give an address that begins with http:// or https://, or a folder."
         )
     return folder_named(mirror, _OPTION)

@@ -19,7 +19,7 @@ from mpu_bench.data.download.remote_file import RemoteFile
 
 
 @dataclass(frozen=True)
-class DataHome:
+class DataDirectory:
     """Where data live and how they may be had.
 
     Attributes
@@ -43,7 +43,9 @@ class DataHome:
     remote: bool = False
 
     @classmethod
-    def from_options(cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False) -> DataHome:
+    def from_options(
+        cls, folder: Path | None = None, mirror: str | None = None, offline: bool = False
+    ) -> DataDirectory:
         """Combine options, the environment and the platform's defaults, in this order.
 
         Parameters
@@ -85,8 +87,8 @@ class DataHome:
     def pin_path(self, file: RemoteFile) -> Path:
         """Return where the hashes of a file are pinned."""
         if file.path is not None:
-            place = hashlib.sha256(str(file.path).encode(errors="surrogatepass")).hexdigest()[:16]
-            return self.folder / "own" / f"{place}.lock.json"
+            key = hashlib.sha256(str(file.path).encode(errors="surrogatepass")).hexdigest()[:16]
+            return self.folder / "own" / f"{key}.lock.json"
         return self.folder / "files" / f"{file.name}.lock.json"
 
     def partial_path(self, file: RemoteFile, address: str) -> Path:

@@ -150,7 +150,7 @@ def digest_stream(stream: BinaryIO, advance: Callable[[int], None], limit: float
         size += len(chunk)
         advance(len(chunk))
         if size > limit:
-            raise SourceError(f"the file expands beyond {limit:,} bytes, the most its content may have")
+            raise SourceError(f"the file expands to more than the limit of {limit:,} bytes")
     return digest.hexdigest(), size
 
 

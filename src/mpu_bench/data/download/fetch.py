@@ -17,7 +17,7 @@ from urllib.parse import quote
 from rich.filesize import decimal
 
 from mpu_bench.data.download.address import is_web, mirror_folder, on_mirror, shown
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import chunks_of
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError
@@ -56,7 +56,7 @@ class Fetched:
     origin: str
 
 
-def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy: Policy | None = None) -> Fetched:
+def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, policy: Policy | None = None) -> Fetched:
     """Make sure that a file is in the data directory and right.
 
     A file that was right before is not read again as long as its size and time of modification stay the same. One
@@ -66,7 +66,7 @@ def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy:
     Parameters
     ----------
     file : RemoteFile
-    home : DataHome
+    home : DataDirectory
     progress : Progress
         Shows what happens.
     policy : Policy, optional
@@ -92,7 +92,7 @@ def fetch(file: RemoteFile, home: DataHome, progress: Progress = SILENT, policy:
         return _unchanged(file, home) or _verified(file, home, progress) or _download(file, home, progress, policy)
 
 
-def have(file: RemoteFile, home: DataHome) -> bool:
+def have(file: RemoteFile, home: DataDirectory) -> bool:
     """Return whether `fetch` would find the file in the data directory, without network and without writing.
 
     A file that was not checked before is hashed.
@@ -114,7 +114,7 @@ def have(file: RemoteFile, home: DataHome) -> bool:
     return True
 
 
-def verify(file: RemoteFile, home: DataHome, progress: Progress = SILENT) -> Fetched:
+def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Fetched:
     """Hash a file of the data directory again, whatever is remembered of it.
 
     Raises
@@ -131,7 +131,7 @@ def verify(file: RemoteFile, home: DataHome, progress: Progress = SILENT) -> Fet
     )
 
 
-def known_hashes(file: RemoteFile, home: DataHome) -> PinnedHash | None:
+def known_hashes(file: RemoteFile, home: DataDirectory) -> PinnedHash | None:
     """Return the hashes of a file as far as they are known, without network and without writing.
 
     Raises
@@ -148,7 +148,7 @@ def _own(path: Path, found: PinnedHash) -> Fetched:
     return Fetched(path, found.sha256, found.content_sha256, found.origin)
 
 
-def clean(file: RemoteFile, home: DataHome) -> int:
+def clean(file: RemoteFile, home: DataDirectory) -> int:
     """Delete a file of the data directory and what unfinished downloads of it left; keep its pinned hashes.
 
     Returns
@@ -168,14 +168,14 @@ def clean(file: RemoteFile, home: DataHome) -> int:
     return freed
 
 
-def forget(file: RemoteFile, home: DataHome) -> None:
+def forget(file: RemoteFile, home: DataDirectory) -> None:
     """Forget the hashes that were pinned of a file of which the card knows none: what it holds could not be read."""
     if not file.hashes and file.path is None:
         with on_disk(home.pin_path(file)):
             home.pin_path(file).unlink(missing_ok=True)
 
 
-def _unchanged(file: RemoteFile, home: DataHome) -> Fetched | None:
+def _unchanged(file: RemoteFile, home: DataDirectory) -> Fetched | None:
     """Recognise, without reading it, a file that was found right before."""
     path, pin = home.path(file), read_pin(file, home)
     if pin is None or (file.hashes and not is_accepted(file, pin)):
@@ -189,7 +189,7 @@ def _unchanged(file: RemoteFile, home: DataHome) -> Fetched | None:
     return Fetched(path, pin.sha256, pin.content_sha256, shown(pin.origin)) if unchanged else None
 
 
-def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched | None:
+def _verified(file: RemoteFile, home: DataDirectory, progress: Progress) -> Fetched | None:
     """Verify and pin a file that is in the data directory; None if there is none."""
     path, pin = home.path(file), read_pin(file, home)
     try:
@@ -203,7 +203,7 @@ def _verified(file: RemoteFile, home: DataHome, progress: Progress) -> Fetched |
     return _pin(file, home, digest, origin, path)
 
 
-def _pin(file: RemoteFile, home: DataHome, digest: Digest, origin: str, path: Path) -> Fetched:
+def _pin(file: RemoteFile, home: DataDirectory, digest: Digest, origin: str, path: Path) -> Fetched:
     """Pin the hashes of a file that was found right, which is at ``path`` now and will be in its place."""
     with on_disk(path):
         state = path.stat()
@@ -211,7 +211,7 @@ def _pin(file: RemoteFile, home: DataHome, digest: Digest, origin: str, path: Pa
     return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
 
 
-def _download(file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None) -> Fetched:
+def _download(file: RemoteFile, home: DataDirectory, progress: Progress, policy: Policy | None) -> Fetched:
     """Try every mirror and address in turn."""
     failures: list[tuple[str, SourceError]] = []
     for address, words in _addresses(file, home):
@@ -223,7 +223,7 @@ def _download(file: RemoteFile, home: DataHome, progress: Progress, policy: Poli
     raise FetchError(_nowhere(file, home, failures))
 
 
-def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]:
+def _addresses(file: RemoteFile, home: DataDirectory) -> list[tuple[str | Path, str]]:
     """List where a file may be had, folders as paths, and how that is shown."""
     addresses: list[tuple[str | Path, str]] = []
     for mirror in home.mirrors:
@@ -232,7 +232,7 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]
             addresses.append((f"{mirror.rstrip('/')}/{quote(file.name)}", on_mirror(mirror, file.name)))
         elif reason := _not_a_folder(folder):
             raise FetchError(
-                f"{file.name} cannot be sought: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
+                f"{file.name} not available: the mirror folder {shown(folder)} (--mirror or MPU_BENCH_MIRROR) "
                 f"{reason}. Correct its name, or leave it out."
             )
         else:
@@ -241,7 +241,7 @@ def _addresses(file: RemoteFile, home: DataHome) -> list[tuple[str | Path, str]]
     return [each for each in addresses if isinstance(each[0], Path) or not home.offline]
 
 
-def obstacle(file: RemoteFile, home: DataHome) -> str:
+def obstacle(file: RemoteFile, home: DataDirectory) -> str:
     """Return in few words why `fetch` cannot get a file that is not in the data directory; nothing if it may.
 
     Raises
@@ -253,7 +253,7 @@ def obstacle(file: RemoteFile, home: DataHome) -> str:
     if any(isinstance(each, Path) and each.is_file() for each in addresses):
         return ""
     if all(isinstance(each, Path) for each in addresses):
-        return "offline" if home.offline and (file.urls or not file.by_hand) else "to be had by hand only"
+        return "offline" if home.offline and (file.urls or not file.by_hand) else "manual download only"
     if home.limit is not None and file.bytes is not None and file.bytes > home.limit:
         return f"larger than {decimal(home.limit)}"
     return ""
@@ -270,7 +270,7 @@ def _not_a_folder(path: Path) -> str | None:
 
 
 def _from(
-    address: str | Path, words: str, file: RemoteFile, home: DataHome, progress: Progress, policy: Policy | None
+    address: str | Path, words: str, file: RemoteFile, home: DataDirectory, progress: Progress, policy: Policy | None
 ) -> Fetched:
     """Download from one address, verify, then rename into place."""
     partial = PartialDownload(file, home, str(address))
@@ -287,7 +287,7 @@ def _from(
         if not resumed:
             raise
         # the pieces may have been of two files; once more from the first byte
-        progress.note(f"{file.name}: {error}; fetching all of it again")
+        progress.note(f"{file.name}: {error}; downloading all of it again")
         _fill(address, file, partial, progress, policy)
         digest = _digest_partial(partial, file, home, progress)
     partial.sync()
@@ -324,7 +324,7 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
                     partial.write(chunk, network=False)
                     advance(len(chunk))
         if partial.size != size:
-            raise SourceError("it changes while it is read")
+            raise SourceError("it changed while it was read")
     except BaseException as error:
         partial.discard()
         if isinstance(error, FileNotFoundError):
@@ -335,7 +335,7 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
         raise
 
 
-def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataHome, progress: Progress) -> Digest:
+def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataDirectory, progress: Progress) -> Digest:
     """Verify a complete download, and forget it if it is not the file."""
     try:
         digest = digest_file(partial.path, file, progress)
@@ -350,7 +350,7 @@ def _size(file: RemoteFile) -> str:
     return f" ({decimal(file.bytes)})" if file.bytes is not None else ""
 
 
-def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, SourceError]]) -> str:
+def _nowhere(file: RemoteFile, home: DataDirectory, failures: Sequence[tuple[str, SourceError]]) -> str:
     """Return a message that no address served a file, why each did not, and what the user can do."""
     path, name = home.path(file), f"{file.name}{_size(file)}"
     reasons = [f"{address}: {error}" for address, error in failures]
@@ -360,10 +360,10 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
         source = f", for example from {shown(file.urls[0])}" if file.urls else ""
         return (
             f"{name} is not in the data directory, and --offline (or MPU_BENCH_OFFLINE) forbids fetching it.{tried} "
-            f"Put it at {path} by hand{source}, or run once without --offline.{by_hand}"
+            f"Put it at {path} yourself{source}, or run once without --offline.{by_hand}"
         )
     if not failures:
-        return f"{name} has no address to be fetched from.{by_hand} Put it at {path} by hand."
+        return f"{name} has no download address.{by_hand} Put it at {path} yourself."
     accept = ""
     if any(isinstance(error, UnpinnedError) for _address, error in failures):
         accept = f" To accept the new file deliberately, delete {home.pin_path(file)} and fetch again."
@@ -371,11 +371,11 @@ def _nowhere(file: RemoteFile, home: DataHome, failures: Sequence[tuple[str, Sou
     again = "Check the network connection and run the same command again, name" if later else "Name"
     return (
         f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "
-        f"or put it at {path} by hand.{accept}{by_hand}"
+        f"or put it at {path} yourself.{accept}{by_hand}"
     )
 
 
-def _wrong(file: RemoteFile, home: DataHome, error: SourceError, pin: PinnedHash | None) -> str:
+def _wrong(file: RemoteFile, home: DataDirectory, error: SourceError, pin: PinnedHash | None) -> str:
     """Return a message that a file of the data directory is wrong, and what the user can do."""
     path = home.path(file)
     message = f"{path} is not usable as {file.name}{_size(file)}: {error}. Move it away to have it fetched again"

@@ -146,7 +146,7 @@ def download(url: str, label: str, partial: PartialDownload, progress: Progress,
                     raise TemporarilyUnavailable(f"{error} (the last of {tries} tries)") from error
                 wait = min(2.0 ** (tries - 1), policy.longest_wait) if error.retry_after is None else error.retry_after
                 if wait > max(policy.longest_wait, _LONGEST_RETRY_AFTER):
-                    raise TemporarilyUnavailable(f"{error}, and asks to come back only in {wait:.0f} s") from error
+                    raise TemporarilyUnavailable(f"{error}, and asks to retry after {wait:.0f} s") from error
                 progress.note(f"{label}: {error}; trying again in {wait:.0f} s")
                 policy.sleep(wait)
 
@@ -166,7 +166,7 @@ def _transfer(
         if not head and sent.total is None:
             raise TransientError("the connection ended before the first byte of the file")
         if other := other_file(head):
-            raise SourceError(f"{other.name} came instead of data; {other.fix}")
+            raise SourceError(f"{other.name} was received instead of data; {other.fix}")
         _position(response, sent, partial)
         with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance:
             for block in chain([head], blocks):
@@ -231,7 +231,7 @@ def _check_status(response: requests.Response, partial: PartialDownload) -> None
     answer = f"HTTP {status} {_quoted(response.reason or '')}".rstrip()
     if status == _RANGE_NOT_SATISFIABLE and partial.size:
         partial.discard()
-        raise TransientError(f"the part that is here is not of this file ({answer})")
+        raise TransientError(f"the partial download is not from this file ({answer})")
     if status in _TRANSIENT_STATUSES:
         raise TransientError(f"the server cannot answer now ({answer})", _retry_after(response))
     if status in (404, 410):
@@ -259,9 +259,7 @@ def _validators(headers: Mapping[str, str]) -> Validators:
     """
     coding = headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", *_DECODED_LATER):
-        raise SourceError(
-            f"the server packs the file in a way that was not asked for (Content-Encoding: {_quoted(coding)})"
-        )
+        raise SourceError(f"the server uses an encoding that was not requested (Content-Encoding: {_quoted(coding)})")
     said, chunked = headers.get("Content-Length", ""), "Transfer-Encoding" in headers
     total = int(said) if re.fullmatch("[0-9]{1,18}", said) and not chunked else None
     return Validators.of(headers.get("ETag"), headers.get("Last-Modified"), total)
@@ -275,14 +273,14 @@ def _position(response: requests.Response, sent: Validators, partial: PartialDow
     if response.status_code != _PARTIAL_CONTENT:
         if match and (first, end) != (0, total):
             partial.discard()
-            raise TransientError("the server sent a part of the file as if it were the whole")
+            raise TransientError("the server sent a part of the file instead of the whole")
         partial.check_size(sent.total or 0)
         partial.restart(sent)
         return
     is_bounded = total or partial.validators.total or partial.hashed
     if not partial.size or first != partial.size or not is_bounded:
         partial.discard()
-        raise TransientError("the server sent another part of the file than it was asked for")
+        raise TransientError("the server sent another part of the file than requested")
     whole = Validators(sent.etag, sent.last_modified, total)
     pairs = zip(astuple(whole), astuple(partial.validators), strict=True)
     if any(one != other for one, other in pairs if None not in (one, other)):

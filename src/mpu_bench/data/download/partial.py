@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Self
 from annotated_types import Ge, Lt
 from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.notes import read_note
@@ -68,7 +68,7 @@ class PartialDownload:
     Parameters
     ----------
     file : RemoteFile
-    home : DataHome
+    home : DataDirectory
     address : str
         Each address has a part of its own: the next one may serve the file compressed differently.
 
@@ -84,7 +84,7 @@ class PartialDownload:
         Whether they came in more than one answer, so that they may be of different files.
     """
 
-    def __init__(self, file: RemoteFile, home: DataHome, address: str) -> None:
+    def __init__(self, file: RemoteFile, home: DataDirectory, address: str) -> None:
         self.path = home.partial_path(file, address)
         self.validators = Validators()
         self.size = 0

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Len
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.disk import on_disk
 from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.remote_file import RemoteFile
@@ -52,7 +52,7 @@ class PinnedHash:
     inode: int = 0
 
 
-def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
+def read_pin(file: RemoteFile, home: DataDirectory) -> PinnedHash | None:
     """Return what is remembered of a file; None if nothing is.
 
     Raises
@@ -68,12 +68,12 @@ def read_pin(file: RemoteFile, home: DataHome) -> PinnedHash | None:
         return None
     except ValueError as error:
         raise FetchError(
-            f"{path}: should hold the pinned hashes of {file.name}, but cannot be understood ({error}). "
+            f"{path}: should hold the pinned hashes of {file.name}, but cannot be read ({error}). "
             "Delete it; the file is then checked and pinned anew."
         ) from error
 
 
-def write_pin(file: RemoteFile, home: DataHome, pin: PinnedHash) -> None:
+def write_pin(file: RemoteFile, home: DataDirectory, pin: PinnedHash) -> None:
     """Remember a file."""
     path = home.pin_path(file)
     with on_disk(path):

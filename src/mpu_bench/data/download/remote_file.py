@@ -62,7 +62,7 @@ class RemoteFile:
             )
         if self.name.endswith(_RESERVED_ENDINGS):
             raise FetchError(
-                f"'{self.name}' cannot be a file of the data directory: its ending is kept for the downloader."
+                f"'{self.name}' cannot be a file of the data directory: its suffix is reserved for the downloader."
             )
         for digest in self.hashes:
             if not _SHA256.fullmatch(digest):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.integrity import digest_file
 from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
@@ -24,7 +24,7 @@ Identity = tuple[int, int, int, int]
 
 
 def hashes_of(
-    file: RemoteFile, home: DataHome, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
+    file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
 ) -> PinnedHash:
     """Return the hashes of a file as it is now.
 
@@ -32,7 +32,7 @@ def hashes_of(
     ----------
     file : RemoteFile
         With a ``path``.
-    home : DataHome
+    home : DataDirectory
     progress : Progress
         Shown while hashing.
     anew : bool
@@ -72,7 +72,7 @@ def check_unchanged(file: RemoteFile, known: PinnedHash) -> None:
     """
     assert file.path is not None
     if identity(_stat(file.path)) != _remembered(known):
-        raise FetchError(f"{file.path}: has changed while it was read; run the same command again")
+        raise FetchError(f"{file.path}: changed while it was read; run the same command again")
 
 
 def identity(state: os.stat_result) -> Identity:
@@ -92,5 +92,5 @@ def _stat(path: Path) -> os.stat_result:
         cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
         raise FetchError(
             f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
-            "where it is: put it back, or name the new place with mpu-bench data add FILE --name NAME --force"
+            "where it is: put it back, or give the new path with mpu-bench data add FILE --name NAME --force"
         ) from None

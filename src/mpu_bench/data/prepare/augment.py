@@ -43,7 +43,7 @@ def augment(rows: Rows, features: int, rho: float) -> Rows:
         values[:, features] = rho
         return Dense(values)
     if len(rows.indices) + len(rows.starts) - 1 > MAX_PAIRS:
-        raise DataError(f"augment: the rows would hold more than {MAX_PAIRS:,} values, the most that can be stored")
+        raise DataError(f"augment: the rows would have more than the limit of {MAX_PAIRS:,} values")
     starts = np.add(rows.starts, np.arange(len(rows.starts)), dtype=np.uint32, casting="unsafe")
     old = np.ones(starts[-1], bool)
     old[starts[1:] - np.uint32(1)] = False

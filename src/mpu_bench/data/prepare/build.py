@@ -217,7 +217,7 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Source:
     if card.coded:
         delimited.fit(encoding, training, _in_training(card))
     if encoding.features != card.features:
-        raise DataError(f"{training[0].path}: comes to {encoding.features} columns instead of {card.features}")
+        raise DataError(f"{training[0].path}: gives {encoding.features} columns instead of {card.features}")
     labels = Labels(card.classes)
     return Source(
         lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names),
@@ -236,9 +236,7 @@ def _table(card: TableCard, files: Mapping[str, SourceFile]) -> Source:
     source = tables.open_source(card, files)
     fitted = tables.fit(source, _in_training(card))
     if not 0 < fitted.features <= card.features:
-        raise DataError(
-            f"{card.origin}: comes to {fitted.features:,} features, and there may be 1 to {card.features:,}"
-        )
+        raise DataError(f"{card.origin}: gives {fitted.features:,} features; allowed are 1 to {card.features:,}")
     return Source(lambda names: tables.read(source, fitted, names), fitted)
 
 

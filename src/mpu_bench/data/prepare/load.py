@@ -29,7 +29,7 @@ from typing_extensions import TypedDict
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, StorageOfRows, digest
 from mpu_bench.data.download import fetch
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.disk import on_disk, sync_folder
 from mpu_bench.data.download.notes import read_note
 from mpu_bench.data.download.pins import read_pin
@@ -115,7 +115,7 @@ class Description:
     storage: str = ""
 
 
-def obtainable(card: Card, home: DataHome) -> Card:
+def obtainable(card: Card, home: DataDirectory) -> Card:
     """Return the card of what `load_problem` reads: this one, or the one that it names ``instead``.
 
     That is one that is prepared or whose files are there, this one first; else the other where an obstacle is known
@@ -134,19 +134,19 @@ def obtainable(card: Card, home: DataHome) -> Card:
     return both[hindered and not other_hindered]
 
 
-def prepared_folder(card: Card, home: DataHome) -> Path:
+def prepared_folder(card: Card, home: DataDirectory) -> Path:
     """Return the folder of a dataset's prepared arrays; it need not exist."""
     card = obtainable(card, home)
     return home.folder / "prepared" / f"{card.name}-{card.preparation_key()}"
 
 
-def describe(card: Card, home: DataHome) -> Description:
+def describe(card: Card, home: DataDirectory) -> Description:
     """Describe what is there of a dataset, without network and without loading an array.
 
     Parameters
     ----------
     card : Card
-    home : DataHome
+    home : DataDirectory
     """
     card = obtainable(card, home)
     meta = _valid_meta(card, home)
@@ -181,13 +181,13 @@ def _pairs(card: Card, meta: Meta) -> tuple[int, int]:
     return sum(counts[-2:]), sum(counts[:2])
 
 
-def load_problem(card: Card, home: DataHome, progress: Progress = SILENT) -> Problem:
+def load_problem(card: Card, home: DataDirectory, progress: Progress = SILENT) -> Problem:
     """Return a dataset as a problem; fetch and prepare it first where need be.
 
     Parameters
     ----------
     card : Card
-    home : DataHome
+    home : DataDirectory
     progress : Progress
         Shows downloads and the preparation.
 
@@ -210,7 +210,7 @@ def load_problem(card: Card, home: DataHome, progress: Progress = SILENT) -> Pro
     return _problem(card, home, _prepare(card, home, progress))
 
 
-def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) -> Preprocessing | None:
+def preprocessing_of(card: Card, home: DataDirectory, progress: Progress = SILENT) -> Preprocessing | None:
     """Return what the preparation does to raw rows; fetch and prepare the dataset first where need be.
 
     It is what `Problem` holds of a row: with the constant feature that is appended when the data are loaded.
@@ -218,7 +218,7 @@ def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) ->
     Parameters
     ----------
     card : Card
-    home : DataHome
+    home : DataDirectory
     progress : Progress
 
     Returns
@@ -249,14 +249,14 @@ def preprocessing_of(card: Card, home: DataHome, progress: Progress = SILENT) ->
     return found if card.augment is None else found.model_copy(update={"augment": card.augment})
 
 
-def training_content(card: Card, home: DataHome) -> tuple[str, ...]:
+def training_content(card: Card, home: DataDirectory) -> tuple[str, ...]:
     """Return the SHA-256 of the content of each file that training rows come from, as far as it is known."""
     card = obtainable(card, home)
     known = (fetch.known_hashes(file, home) for file in card.remote_files if file.name in card.train)
     return tuple(each.content_sha256 for each in known if each is not None)
 
 
-def clean_prepared(card: Card, home: DataHome) -> int:
+def clean_prepared(card: Card, home: DataDirectory) -> int:
     """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
 
     Files that no address serves stay: the user put them there by hand.
@@ -277,7 +277,7 @@ def _fingerprint(card: Card, content: Mapping[str, str] | None) -> str | None:
     return digest([card.preparation(), list(content.values()), card.positives, *augmented])[:16]
 
 
-def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
+def _known_content(card: Card, home: DataDirectory) -> dict[str, str] | None:
     """Return the hashes of the contents of all source files, if the data directory or the card knows them."""
     known = {}
     for file in card.remote_files:
@@ -290,7 +290,7 @@ def _known_content(card: Card, home: DataHome) -> dict[str, str] | None:
     return known
 
 
-def _valid_meta(card: Card, home: DataHome) -> Meta | None:
+def _valid_meta(card: Card, home: DataDirectory) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
@@ -305,7 +305,7 @@ def _valid_meta(card: Card, home: DataHome) -> Meta | None:
     return meta if fits and complete and same else None
 
 
-def _sound_meta(card: Card, home: DataHome) -> Meta | None:
+def _sound_meta(card: Card, home: DataDirectory) -> Meta | None:
     """Read what a prepared folder holds; None, too, if the content of an array is not what it was."""
     meta = _valid_meta(card, home)
     try:
@@ -314,7 +314,7 @@ def _sound_meta(card: Card, home: DataHome) -> Meta | None:
         return None
 
 
-def _prepare(card: Card, home: DataHome, progress: Progress, anew: bool = False) -> Meta:
+def _prepare(card: Card, home: DataDirectory, progress: Progress, anew: bool = False) -> Meta:
     """Fetch, build and store, unless another process has just done so; ``anew``: what lacks its preprocessing, too."""
     fetched = {file.name: fetch.fetch(file, home, progress) for file in card.remote_files}
     folder = prepared_folder(card, home)
@@ -328,7 +328,7 @@ def _prepare(card: Card, home: DataHome, progress: Progress, anew: bool = False)
         return _store(card, home, fetched, progress)
 
 
-def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], progress: Progress) -> Meta:
+def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
     from mpu_bench.data.readers.blocks import SourceFile
@@ -377,13 +377,13 @@ def _store(card: Card, home: DataHome, fetched: Mapping[str, fetch.Fetched], pro
     return meta
 
 
-def _check_own_files(card: Card, home: DataHome) -> None:
+def _check_own_files(card: Card, home: DataDirectory) -> None:
     for file in card.remote_files:
         if file.path is not None and (known := read_pin(file, home)):
             check_unchanged(file, known)
 
 
-def _work(card: Card, home: DataHome) -> int | None:
+def _work(card: Card, home: DataDirectory) -> int | None:
     """Count the bytes that a preparation reads; the training part twice if its categories must be collected."""
     sizes = {file.name: pin.content_bytes for file in card.remote_files if (pin := fetch.known_hashes(file, home))}
     again = card.train if card.coded or card.kind == "table" else ()
@@ -407,7 +407,7 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(doomed)
 
 
-def _problem(card: Card, home: DataHome, meta: Meta) -> Problem:
+def _problem(card: Card, home: DataDirectory, meta: Meta) -> Problem:
     from mpu_bench.core.problem import Problem
 
     folder, features = prepared_folder(card, home), meta["features"]

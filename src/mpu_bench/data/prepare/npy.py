@@ -108,7 +108,7 @@ class PartWriter(ExitStack):
             lengths = np.full(len(chunk.labels), self._dense) if chunk.lengths is None else chunk.lengths
             row = self.rows + int(np.searchsorted(np.cumsum(lengths), bad, "right")) + 1
             raise DataError(
-                f"row {row:,} of the {self.part} part holds a value that is no number or too large for float32"
+                f"row {row:,} of the {self.part} part holds a value that is not a number, or too large for float32"
             )
         if self._dense is None:
             self._append_sparse(chunk, values)
@@ -123,7 +123,7 @@ class PartWriter(ExitStack):
         assert chunk.lengths is not None
         ends = self._values.length + np.cumsum(chunk.lengths)
         if len(ends) and ends[-1] > MAX_PAIRS:
-            raise DataError(f"the rows hold more than {MAX_PAIRS:,} values, the most that can be stored")
+            raise DataError(f"the rows have more than the limit of {MAX_PAIRS:,} values")
         self.only_ones = self.only_ones and bool((values == 1).all())
         self._columns.append(chunk.columns)
         self._starts.append(ends - chunk.lengths)

@@ -204,7 +204,7 @@ def _numbers(piece: pd.DataFrame, name: str, file: OwnFile, row: int, card: Tabl
     index = int(np.flatnonzero(wrong)[0])
     where = f"{file.path}, row {row + int(piece.index[index])}, column '{name}'"
     if missing[index]:
-        raise DataError(f"{where}: there is no number; write 'missing: median' or 'missing: drop' into {card.origin}")
+        raise DataError(f"{where}: no number; write 'missing: median' or 'missing: drop' into {card.origin}")
     found = one_line(str(piece[name].iloc[index]), 100)
     raise DataError(f"{where}: '{found}' is not a finite number; write 'categorical' or 'omitted' beside the column")
 

@@ -150,7 +150,7 @@ def fit(
             table = _table(file, line, block, encoding)
             encoding.fit(table[in_training(row, len(table))])
             if encoding.features > encoding.most:
-                raise DataError(f"{file.path}: comes to more than the {encoding.most:,} columns expected")
+                raise DataError(f"{file.path}: gives more than the expected {encoding.most:,} columns")
             row += len(table)
 
 

@@ -237,7 +237,7 @@ def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: 
     first, more = lacking[0], len(lacking) - 1
     others = f", and {more} more column{'s' if more > 1 else ''} lack some" if more else ""
     raise DataError(
-        f"{first.first_missing}, column '{first.name}': there is no number ({first.missing:,} missing in this "
+        f"{first.first_missing}, column '{first.name}': no number ({first.missing:,} missing in this "
         f"column{others}); --missing median puts the median of the training part there, --missing drop leaves such "
         "rows out (in a config: missing: median)"
     )
@@ -297,7 +297,7 @@ def name_of(path: Path) -> str:
     """
     name = re.sub(r"[^\w+-]", "-", path.name.partition(".")[0] or path.name.lstrip(".")).strip("-+")
     if not can_name_a_file(name):
-        raise DataError(f"{path}: no dataset can be called after this file; name it: letters, digits and . + - _")
+        raise DataError(f"{path}: the file's name cannot name a dataset; give one of letters, digits and . + - _")
     return name
 
 
@@ -328,9 +328,7 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
         default_flow_style=None,
     )
     if len(text.encode(errors="backslashreplace")) > MOST_BYTES:
-        raise DataError(
-            f"{next(iter(files))}: the names of its columns come to more than a card can hold; write it as svmlight"
-        )
+        raise DataError(f"{next(iter(files))}: its column names are too long for a dataset card; write it as svmlight")
     read = document.parse(text, f"the card of {next(iter(files))}", DataError)
     read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
     read.root.validated(AnyCard)

@@ -56,7 +56,7 @@ def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tu
     card = json.loads(_looked(str(path), wishes.model_dump_json(), states)[0])
     name = label if label and can_name_a_file(label) else name_of(path)
     if name in catalog.names():
-        raise DataError(f"'{name}' is the name of another dataset; call this one otherwise with as: NAME")
+        raise DataError(f"'{name}' is the name of another dataset; rename this one with as: NAME")
     return name, {catalog.CARD: {**card, "origin": origin}}
 
 

@@ -114,10 +114,10 @@ def _check_ends(files: Sequence[OwnFile], ends: Sequence[Sequence[int]]) -> None
     """Refuse files of which one seems to count from 0 and the other from 1."""
     (low, high), (other_low, other_high) = ends
     if (low == 0) != (other_low == 0) and (low > 0 or other_high > high):
-        told = " and ".join(
+        paths = " and ".join(
             f"{file.path} has indices {end[0]} to {end[1]}" for file, end in zip(files, ends, strict=True)
         )
         raise DataError(
-            f"{told}: is one counted from 0 and the other from 1? say what the first column of both is by "
+            f"{paths}: is one counted from 0 and the other from 1? say what the first column of both is by "
             "--first-index 0 or 1, or write both alike"
         )

@@ -116,8 +116,7 @@ def form_of(
         header = _has_header(_rows(lines, separator), names)
     if header is None:
         raise DataError(
-            f"{file.path}, line 1: may name the columns, or be a row: it holds numbers; say which by --header or "
-            "--no-header"
+            f"{file.path}, line 1: may name the columns, or be a row: it holds numbers; give --header or --no-header"
         )
     return Form("delimited", separator, header)
 
@@ -182,7 +181,7 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
     if all(found[:1] in ([], [1]) for found in widths.values()):
         for mark, pattern in (("|", r"\|"), (" ", r"\s+")):
             if len(cells := {len(re.split(pattern, line.strip())) for line in lines}) == 1 and max(cells) > 1:
-                raise DataError(f"{path}: its cells are separated by '{mark}', it seems; give --separator '{mark}'")
+                raise DataError(f"{path}: its separator seems to be '{mark}'; give --separator '{mark}'")
     return max(reversed(widths), key=lambda mark: widths[mark][0] if widths[mark] else 0)
 
 

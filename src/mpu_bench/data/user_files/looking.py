@@ -320,14 +320,14 @@ def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> N
     most = _FEW_WORDS if fractions else _MOST_NUMBERS_AS_CLASSES
     if len(numbers) == len(classes) > most and (fractions or len(classes) * 10 > rows or len(classes) > MOST_CLASSES):
         raise DataError(
-            f"{source}: its {len(classes):,} different numbers are those of a regression, and classes are separated "
-            f"here; {fix}, or write classes into the file, such as low and high"
+            f"{source}: its {len(classes):,} different numbers suggest regression, but labels must be classes; "
+            f"{fix}, or write classes into the file, such as low and high"
         )
     if (len(classes) > 2 and 10 * len(classes) > 9 * rows) or (len(classes) > _FEW_WORDS and 2 * len(classes) > rows):
         raise DataError(f"{source}: {rows:,} rows have {len(classes):,} different labels, nearly one each; {fix}")
     if len(classes) > MOST_CLASSES:
         raise DataError(
-            f"{source}: holds {len(classes):,} different labels, and {MOST_CLASSES:,} classes can be told apart; {fix}"
+            f"{source}: holds {len(classes):,} different labels, and {MOST_CLASSES:,} classes are the limit; {fix}"
         )
 
 

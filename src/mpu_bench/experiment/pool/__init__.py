@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpu_bench.config.schema import Limits
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.quantities import Record
@@ -81,7 +81,9 @@ class Pool(ABC):
         """
 
     @abstractmethod
-    def prepare(self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: Progress) -> str:
+    def prepare(
+        self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: Progress
+    ) -> str:
         """Fetch and prepare a dataset in a worker; return why it cannot be had, or nothing.
 
         Whatever goes wrong there (any exception, the end of the process, too much memory) becomes that text.
@@ -92,7 +94,7 @@ class Pool(ABC):
             Of the dataset's card.
         options : mapping
             Those that a config gives it.
-        home : DataHome
+        home : DataDirectory
         limits : Limits
             Its memory holds for the preparation, too.
         progress : Progress

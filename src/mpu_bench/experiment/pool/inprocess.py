@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mpu_bench.config.schema import Limits
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.messages import Compiled, Failed, Finished, Message, Phase, Task, decode, encode
@@ -65,7 +65,7 @@ class InProcessPool(Pool):
             self._on_news(self._task, heard)
 
     def prepare(  # noqa: D102
-        self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: Progress
+        self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: Progress
     ) -> str:
         return self._preparing.prepare(name, options, home, limits, progress)
 

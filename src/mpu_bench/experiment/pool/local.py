@@ -14,7 +14,7 @@ from typing import Any
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment.messages import (
     Compiler,
     Evaluating,
@@ -98,7 +98,7 @@ class LocalPool(Pool):
         self._idle_worker((solver.plugin, solver.name) if solver.plugin else _OWN).begin(task)
 
     def prepare(  # noqa: D102
-        self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: progress.Progress
+        self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: progress.Progress
     ) -> str:
         chosen = self._idle_worker(_OWN)
         found: Prepared | Failed | Ended | None = None

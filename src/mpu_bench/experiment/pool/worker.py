@@ -32,14 +32,14 @@ class WorkerHandle(Child):
         self.task: Task | None = None
         self.course: Course | None = None
         self.progress: Progress | None = None
-        self.is_announced = False  #: whether it is told that the task has begun
+        self.is_announced = False  #: whether the begin of the task was announced
 
-    def begin(self, asked: Task | Preparation) -> None:
+    def begin(self, request: Task | Preparation) -> None:
         """Let the worker begin something."""
         self.progress, self.is_announced, self.task, self.course = None, False, None, None
-        if isinstance(asked, Task):
-            self.task, self.course = asked, Course(asked.limits, asked.run.settings.stop)
-        self.send(asked)
+        if isinstance(request, Task):
+            self.task, self.course = request, Course(request.limits, request.run.settings.stop)
+        self.send(request)
 
     def failed(self, status: str, ended_by: Ending, reason: str, traceback: str = "") -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""

@@ -84,7 +84,7 @@ def sourced(model: Portable, name: str, rows: RowsAtHand | None, bits: int | Non
     if bits is None:
         return float_source(model, name), None
     if rows is None:
-        raise ConfigError("--fixed-point needs rows, to know the ranges of the columns: name a file with --check DATA")
+        raise ConfigError("--fixed-point needs rows to find the range of each column: name a file with --check DATA")
     how = c_fixed.fixed_point(model, rows.features, bits)
     return c_fixed.fixed_source(model, how, rows.features, name), how
 

@@ -53,7 +53,7 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
     most = max(float(np.abs(features).max(initial=0.0)), vectors)
     power = power_of_two(largest, most if most > 0 else 1.0)
-    powers = tuple(_input_power(model, place, features, most, power) for place in range(len(model.columns)))
+    powers = tuple(_input_power(model, index, features, most, power) for index in range(len(model.columns)))
     return FixedPoint(bits, largest, power, powers)
 
 
@@ -68,7 +68,7 @@ def _check_possible(model: Portable) -> None:
 def _is_copied(model: Portable) -> bool:
     """Return whether the features are the columns as they are."""
     sources = model.sources
-    plain = all(source == (place, 0.0, 1.0) for place, source in enumerate(sources))
+    plain = all(source == (index, 0.0, 1.0) for index, source in enumerate(sources))
     return plain and len(sources) == len(model.columns) and not any(_fill(column) for column in model.columns)
 
 
@@ -76,15 +76,15 @@ def _fill(column: Any) -> bool:
     return isinstance(column, NumberColumn) and column.fill is not None
 
 
-def _input_power(model: Portable, place: int, features: NDArray[np.float32], most: float, power: int) -> int:
-    if isinstance(model.columns[place], CategoricalColumn):
+def _input_power(model: Portable, index: int, features: NDArray[np.float32], most: float, power: int) -> int:
+    if isinstance(model.columns[index], CategoricalColumn):
         return 0
     if _is_copied(model):
-        _check_told_apart(model.columns[place].name, features[:, place].astype(np.float64), power)
+        _check_told_apart(model.columns[index].name, features[:, index].astype(np.float64), power)
         return power
     largest, apart = 0.0, np.zeros(1)
     for number, source in enumerate(model.sources):
-        if isinstance(source, tuple) and source[0] == place and abs(source[2]) < _WIDEST:
+        if isinstance(source, tuple) and source[0] == index and abs(source[2]) < _WIDEST:
             _, shift, width = source
             apart = features[:, number].astype(np.float64) * width
             values = np.abs(apart + shift).max(initial=0.0)
@@ -94,8 +94,8 @@ def _input_power(model: Portable, place: int, features: NDArray[np.float32], mos
     try:
         power = power_of_two(LARGEST_INPUT, largest * HEADROOM)
     except DataError as fault:
-        raise DataError(f"{fault}: column '{model.columns[place].name}'") from None
-    _check_told_apart(model.columns[place].name, apart, power)
+        raise DataError(f"{fault}: column '{model.columns[index].name}'") from None
+    _check_told_apart(model.columns[index].name, apart, power)
     return power
 
 
@@ -208,10 +208,10 @@ def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> lis
 
 def _words(model: Portable, how: FixedPoint) -> list[str]:
     body, feature, one = [], 0, _rounded(2.0**how.feature_power, how.largest)
-    for place, column in enumerate(model.columns):
+    for index, column in enumerate(model.columns):
         if isinstance(column, CategoricalColumn):
             size = len(column.categories)
-            body.append(f"if (row[{place}] >= 0 && row[{place}] < {size}) x[{feature} + row[{place}]] = {one};")
+            body.append(f"if (row[{index}] >= 0 && row[{index}] < {size}) x[{feature} + row[{index}]] = {one};")
             feature += size
         else:
             feature += 1

@@ -113,12 +113,12 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
     lines += ["", f"int {name}_predict(row) returns the index of a label in {name}_labels[].", *rounding, ""]
     lines.append(f"A row is {len(model.columns)} {numbers}, in this order:")
     codes = _codes(model, name)
-    for place, column in enumerate(model.columns):
-        shown = f"  [{place}] {column.name}"
-        power = f", times 2^{powers[place]}" if powers else ""
+    for index, column in enumerate(model.columns):
+        shown = f"  [{index}] {column.name}"
+        power = f", times 2^{powers[index]}" if powers else ""
         if isinstance(column, CategoricalColumn):
             pairs = [
-                f"{code} = {word or '(missing)'}" for word, code in zip(column.categories, codes[place], strict=True)
+                f"{code} = {word or '(missing)'}" for word, code in zip(column.categories, codes[index], strict=True)
             ]
             shown += f": a code, {', '.join(pairs[:8])}{', ...' if len(pairs) > 8 else ''}; -1 for any other word"
         elif isinstance(model.saved.preprocessing, Table):
@@ -127,24 +127,24 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
         else:
             shown += power
         lines.append(shown)
-        if place >= 199 and len(model.columns) > 201:
-            lines.append(f"  ... and {len(model.columns) - place - 1} more")
+        if index >= 199 and len(model.columns) > 201:
+            lines.append(f"  ... and {len(model.columns) - index - 1} more")
             break
     return "/*\n" + "\n".join(f" * {comment(line)}".rstrip() if line.strip() else " *" for line in lines) + "\n */"
 
 
 def _codes(model: Portable, name: str) -> dict[int, list[str]]:
-    """Return the names of the codes of every categorical column, by its place."""
+    """Return the names of the codes of every categorical column, by its index."""
     wanted = [
-        (place, f"{name}_{identifier(column.name, 'column')}_{identifier(word or 'missing', 'value')}")
-        for place, column in enumerate(model.columns)
+        (index, f"{name}_{identifier(column.name, 'column')}_{identifier(word or 'missing', 'value')}")
+        for index, column in enumerate(model.columns)
         if isinstance(column, CategoricalColumn)
         for word in column.categories
     ]
     names = distinct(each for _, each in wanted)
     found: dict[int, list[str]] = {}
-    for (place, _), chosen in zip(wanted, names, strict=True):
-        found.setdefault(place, []).append(chosen)
+    for (index, _), chosen in zip(wanted, names, strict=True):
+        found.setdefault(index, []).append(chosen)
     return found
 
 
@@ -179,26 +179,26 @@ def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
     constants.add(kind, "column_width", [min(column.width, _WIDEST) for column in numbers])
     if any(column.fill is not None for column in numbers):
         constants.add(kind, "column_fill", [column.fill or 0.0 for column in numbers])
-    body, place, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
-    while place < len(model.columns):
-        column = model.columns[place]
+    body, index, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
+    while index < len(model.columns):
+        column = model.columns[index]
         if isinstance(column, CategoricalColumn):
             size = len(column.categories)
             body.append(
-                f"if (row[{place}] >= 0.0f && row[{place}] < {size}.0f) x[{feature} + (int32_t)row[{place}]] = 1.0f;"
+                f"if (row[{index}] >= 0.0f && row[{index}] < {size}.0f) x[{feature} + (int32_t)row[{index}]] = 1.0f;"
             )
-            place, feature = place + 1, feature + size
+            index, feature = index + 1, feature + size
             continue
-        run = len(list(takewhile(lambda each: isinstance(each, NumberColumn), model.columns[place:])))
+        run = len(list(takewhile(lambda each: isinstance(each, NumberColumn), model.columns[index:])))
         body.append(f"for (j = 0; j < {run}; j++) {{")
-        body.append(f"  {kind} value = row[{place} + j];")
-        filled = [int(each.fill is not None) for each in model.columns[place : place + run]]  # type: ignore[union-attr]
+        body.append(f"  {kind} value = row[{index} + j];")
+        filled = [int(each.fill is not None) for each in model.columns[index : index + run]]  # type: ignore[union-attr]
         if any(filled):
-            constants.add("uint8_t", f"filled_{place}", filled)
-            body.append(f"  if (value != value && filled_{place}[j]) value = column_fill[{met} + j];")
+            constants.add("uint8_t", f"filled_{index}", filled)
+            body.append(f"  if (value != value && filled_{index}[j]) value = column_fill[{met} + j];")
         body.append(f"  x[{feature} + j] = (float)((value - column_shift[{met} + j]) / column_width[{met} + j]);")
         body.append("}")
-        place, feature, met = place + run, feature + run, met + run
+        index, feature, met = index + run, feature + run, met + run
     return body
 
 

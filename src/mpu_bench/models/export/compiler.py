@@ -87,7 +87,7 @@ def answers(
 def _compiler() -> str:
     found = find_compiler()
     if found is None:
-        raise DataError("there is no C compiler (cc, gcc or clang) on the PATH")
+        raise DataError("no C compiler (cc, gcc or clang) on the PATH")
     return found
 
 

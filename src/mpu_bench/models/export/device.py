@@ -87,5 +87,5 @@ def named(name: str) -> Device:
         If there is none of that name.
     """
     if name not in DEVICES:
-        raise ConfigError(f"--device {name}: there is no such device; there are {', '.join(DEVICES)}")
+        raise ConfigError(f"--device {name}: no such device; choose from {', '.join(DEVICES)}")
     return DEVICES[name]

@@ -110,14 +110,14 @@ class Portable:
         """For every feature, the column it is made from with its shift and width, or the column of its word."""
         prepared: Any = self.saved.preprocessing
         if prepared is None:
-            return [(place, 0.0, 1.0) for place in range(self.made_of_columns)]
+            return [(index, 0.0, 1.0) for index in range(self.made_of_columns)]
         if isinstance(prepared, Table):
             found: list[tuple[int, float, float] | int] = []
-            for place, column in enumerate(self.columns):
+            for index, column in enumerate(self.columns):
                 if isinstance(column, CategoricalColumn):
-                    found += [place] * len(column.categories)
+                    found += [index] * len(column.categories)
                 else:
-                    found.append((place, column.shift, column.width))
+                    found.append((index, column.shift, column.width))
             return found
         kept = range(prepared.features_in) if prepared.kept is None else prepared.kept
         factor = prepared.divide_by / prepared.multiply_by

@@ -55,7 +55,7 @@ def forget(direction):
 
 @jit(forceinline=True)
 def select_j(variables, i, row_i):
-    """Return the place that gains most together with i, by second order information, with a bias."""
+    """Return the position that gains most together with i, by second order information, with a bias."""
     m, diagonal, low = variables.active_size[0], variables.diagonal, variables.low
     minus_y_grad, grad_i, k_ii = variables.minus_y_grad[:m], variables.minus_y_grad[i], variables.diagonal[i]
     best, block = np.int64(-1), 0
@@ -66,12 +66,12 @@ def select_j(variables, i, row_i):
             gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
         if gain > best:
             best, block = gain, start
-    g, place = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
+    g, position = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     block_low, ks, k_i = low[block:], diagonal[block:], row_i[block:]
     for k in range(len(g)):
         found = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
-        place = min(place, k if found else VARIABLES_AT_ONCE)
-    return block + min(place, len(g) - 1)
+        position = min(position, k if found else VARIABLES_AT_ONCE)
+    return block + min(position, len(g) - 1)
 
 
 @jit(forceinline=True)
@@ -109,7 +109,7 @@ def _first(variables, direction, bias, i):
 
 @jit(forceinline=True)
 def select_conjugate_j(variables, direction, bias, i, row_i):
-    """Return the place that gains most with i and the step before; without a bias i itself, where none gains."""
+    """Return the position that gains most with i and the step before; without a bias i itself, where none gains."""
     m, diagonal, up, low = variables.active_size[0], variables.diagonal, variables.up, variables.low
     minus_y_grad, first = variables.minus_y_grad[:m], _first(variables, direction, bias, i)
     # without a step before it, products are read and not used: of an array that is in a cache
@@ -124,13 +124,13 @@ def select_conjugate_j(variables, direction, bias, i, row_i):
             gain = max(gain, _conjugate_gain(first, g[k], ups[k], lows[k], ks[k], np.float64(k_i[k]), qs[k]))
         if gain > best:
             best, block = gain, start
-    g, place = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
+    g, position = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     ups, lows, ks, k_i, qs = up[block:], low[block:], diagonal[block:], row_i[block:], product[block:]
     for k in range(len(g)):
         found = _conjugate_gain(first, g[k], ups[k], lows[k], ks[k], np.float64(k_i[k]), qs[k]) == best
-        place = min(place, k if found else VARIABLES_AT_ONCE)
+        position = min(position, k if found else VARIABLES_AT_ONCE)
     update_bounds(variables, i)
-    return i if best == 0 and not bias else block + min(place, len(g) - 1)
+    return i if best == 0 and not bias else block + min(position, len(g) - 1)
 
 
 @jit(forceinline=True)

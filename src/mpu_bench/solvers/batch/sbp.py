@@ -197,12 +197,12 @@ class SBP(Solver):
 
 def _check_nu(nu: float, name: str, largest: float) -> None:
     if largest <= 0:
-        raise DataError(f"{name}: K(x, x) is zero for every training example; there is nothing to learn from")
+        raise DataError(f"{name}: K(x, x) is zero for every training example; nothing can be learned")
     range_of_responses = 2.0 * np.sqrt(largest)  # no two of a w of norm 1 differ by more
     if nu >= range_of_responses:
         raise ConfigError(
             f"sbp: nu is {nu:.6g}; from 2 max sqrt(K(x, x)) = {range_of_responses:.6g} on the slack covers all examples"
-            " whatever the model: take a smaller nu"
+            " for every model: choose a smaller nu"
         )
 
 

@@ -68,7 +68,7 @@ def new_active_rows(gram: Gram) -> ActiveRows:
 
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def slot_of_active(gram, rows, variables, i, counters):
-    """Return the slot of the rows that holds the active part of the kernel row of the variable in place i.
+    """Return the slot of the rows that holds the active part of the kernel row of the variable at position i.
 
     Counted as `row_slot` does, and valid as long.
     """

@@ -333,7 +333,7 @@ def _select_working_set(work, way):
 
 @jit(forceinline=True)
 def _select_i(variables, p, in_either):
-    """Note the largest -y grad in I_up and the least in I_low; return the place of the first, or of the worse one."""
+    """Note the largest -y grad in I_up and the least in I_low; return the index of the first, or of the worse one."""
     m = variables.active_size[0]
     minus_y_grad, up, low = variables.minus_y_grad[:m], variables.up, variables.low
     up_max, minus_low_min, block, low_block = order(-np.inf), order(-np.inf), 0, 0
@@ -351,16 +351,16 @@ def _select_i(variables, p, in_either):
     is_low = in_either and minus_low_min > up_max
     block, wanted = (low_block, minus_low_min) if is_low else (block, up_max)
     g, block_up, block_low = minus_y_grad[block : block + VARIABLES_AT_ONCE], up[block:], low[block:]
-    place = VARIABLES_AT_ONCE
+    position = VARIABLES_AT_ONCE
     for k in range(len(g)):
         violation = block_low[k] - g[k] if is_low else g[k] + block_up[k]
-        place = min(place, k if order(violation) == wanted else VARIABLES_AT_ONCE)
-    return block + min(place, len(g) - 1)  # of numbers that are not finite, none may be found
+        position = min(position, k if order(violation) == wanted else VARIABLES_AT_ONCE)
+    return block + min(position, len(g) - 1)  # of numbers that are not finite, none may be found
 
 
 @jit
 def _select_single(variables, tolerance):
-    """Return the place where the best step gains most, of those that violate the conditions."""
+    """Return the position where the best step gains most, of those that violate the conditions."""
     g, beta, diagonal = variables.minus_y_grad, variables.beta, variables.diagonal
     lower, upper = variables.lower, variables.upper
     best, block = np.int64(-1), 0
@@ -371,12 +371,12 @@ def _select_single(variables, tolerance):
             gain = max(gain, _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance))
         if gain > best:
             best, block = gain, start
-    gs, place = g[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
+    gs, position = g[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     bs, ls, us, ks = beta[block:], lower[block:], upper[block:], diagonal[block:]
     for k in range(len(gs)):
         found = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
-        place = min(place, k if found else VARIABLES_AT_ONCE)
-    return block + min(place, len(gs) - 1)
+        position = min(position, k if found else VARIABLES_AT_ONCE)
+    return block + min(position, len(gs) - 1)
 
 
 @jit(forceinline=True)

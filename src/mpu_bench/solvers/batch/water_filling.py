@@ -91,17 +91,17 @@ def _lowest(responses):
 @jit
 def _sort_near(responses, low, high, near):
     """Copy the responses from low to high, sorted; return how many they are, and number and sum of those below."""
-    found, lower, total = 0, 0, 0.0
+    count, lower, total = 0, 0, 0.0
     for i in range(len(responses)):
         c = responses[i]
         if c < low:
             lower += 1
             total += c
         elif c <= high:
-            near[found] = c
-            found += 1
-    _sort(near[:found])
-    return found, lower, total
+            near[count] = c
+            count += 1
+    _sort(near[:count])
+    return count, lower, total
 
 
 @jit(allocates=True)
@@ -110,7 +110,7 @@ def _sort(numbers):
 
 
 @jit
-def _covered(plus, minus, found, lower, total, volume):
+def _covered(plus, minus, count, lower, total, volume):
     """Return how many are covered in each class, with their sum; -1 where more responses near are needed."""
     k = max(lower[0], lower[1])
     for i in range(min(k - lower[0], len(plus))):
@@ -118,7 +118,7 @@ def _covered(plus, minus, found, lower, total, volume):
     for j in range(min(k - lower[1], len(minus))):
         total += minus[j]
     certain = -1  # only if one more is covered than are certain to be
-    while k < lower[0] + found[0] and k < lower[1] + found[1]:
+    while k < lower[0] + count[0] and k < lower[1] + count[1]:
         pair = plus[k - lower[0]] + minus[k - lower[1]]
         if k > 0 and pair >= (volume + total) / k:
             return certain, total
@@ -150,14 +150,14 @@ def two_levels(plus, minus, volume, levels, scratch):
         gamma+ and gamma-: the level is half their sum, the bias half of gamma- - gamma+.
     """
     near_plus, near_minus = scratch[: len(plus)], scratch[len(plus) :]
-    first, k, found, lower, total = levels.reach, -1, (0, 0), (0, 0), 0.0
+    first, k, count, lower, total = levels.reach, -1, (0, 0), (0, 0), 0.0
     for reach in (first, _WIDENING_FACTOR * first, _WIDENING_FACTOR**2 * first, np.inf):
         levels.reach = reach
-        found_plus, lower_plus, sum_plus = _sort_near(plus, levels.plus - reach, levels.plus + reach, near_plus)
-        found_minus, lower_minus, sum_minus = _sort_near(minus, levels.minus - reach, levels.minus + reach, near_minus)
-        found, lower = (found_plus, found_minus), (lower_plus, lower_minus)
-        k, total = _covered(near_plus, near_minus, found, lower, sum_plus + sum_minus, volume)
-        if k >= 0 and _next_is_known(k, lower_plus + found_plus, len(plus), lower_minus + found_minus, len(minus)):
+        count_plus, lower_plus, sum_plus = _sort_near(plus, levels.plus - reach, levels.plus + reach, near_plus)
+        count_minus, lower_minus, sum_minus = _sort_near(minus, levels.minus - reach, levels.minus + reach, near_minus)
+        count, lower = (count_plus, count_minus), (lower_plus, lower_minus)
+        k, total = _covered(near_plus, near_minus, count, lower, sum_plus + sum_minus, volume)
+        if k >= 0 and _next_is_known(k, lower_plus + count_plus, len(plus), lower_minus + count_minus, len(minus)):
             break
     if k < 1:  # only where responses are not finite
         levels.plus = levels.minus = np.nan
@@ -168,10 +168,10 @@ def two_levels(plus, minus, volume, levels, scratch):
     left_minus = slack if k == len(minus) else min(slack, near_minus[j + 1] - near_minus[j])  # line 41
     levels.plus = near_plus[i] + 0.5 * max(slack + left_plus - left_minus, 0.0)  # line 42
     levels.minus = near_minus[j] + 0.5 * max(slack - left_plus + left_minus, 0.0)
-    if levels.reach == np.inf or found[0] + found[1] > _SORTED_RESPONSES:
+    if levels.reach == np.inf or count[0] + count[1] > _SORTED_RESPONSES:
         reach_plus, reach_minus = (
-            _reach(near_plus, found[0], i, levels.plus),
-            _reach(near_minus, found[1], j, levels.minus),
+            _reach(near_plus, count[0], i, levels.plus),
+            _reach(near_minus, count[1], j, levels.minus),
         )
         levels.reach = max(reach_plus, reach_minus)
     return levels.plus, levels.minus
@@ -184,9 +184,9 @@ def _next_is_known(k, known_plus, n_plus, known_minus, n_minus):
 
 
 @jit
-def _reach(near, found, last_covered, level):
-    """Return how far from the level the responses some places before and after the last one covered are."""
-    upper, lower = min(last_covered + _RESPONSES_NEAR, found - 1), max(last_covered - _RESPONSES_NEAR, 0)
+def _reach(near, count, last_covered, level):
+    """Return how far from the level the responses some positions before and after the last one covered are."""
+    upper, lower = min(last_covered + _RESPONSES_NEAR, count - 1), max(last_covered - _RESPONSES_NEAR, 0)
     return max(abs(near[upper] - level), abs(level - near[lower]))
 
 

@@ -147,7 +147,7 @@ def _refused(words: str, what: str) -> Iterator[None]:
     except UserError as refusal:
         demand(words in str(refusal), f"start() refuses {what} with other words: {refusal}")
     else:
-        raise BrokenContractError(f"start() takes {what}; let it begin with self.check(problem, kernel)")
+        raise BrokenContractError(f"start() accepts {what}; call self.check(problem, kernel) first")
 
 
 _OUTSIDE: dict[type, Callable[[Any], Any]] = {
@@ -174,7 +174,7 @@ def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = Non
             )
         else:
             raise BrokenContractError(
-                f"{name}={value} is taken, which its annotation excludes; a __post_init__ of its own must begin with "
+                f"{name}={value} is accepted, although its annotation excludes it; begin your __post_init__ with "
                 "super().__post_init__()"
             )
     return None if bounded else "no parameter has a range, such as C: Annotated[float, Gt(0)] = 1.0"
@@ -258,11 +258,11 @@ def _run_to_the_end(solver: Solver, kernel: Kernel, problem: Problem) -> tuple[A
     """Return the state once a solver has ended, or has had its presentations or seconds; how it ended; the seconds."""
     presented, most = (LONGER, SECONDS_OF_ENDING) if solver.ends else (LONG, SECONDS)
     state, status = run(solver, kernel, problem, presented=_FIRST)
-    size, asked = _FIRST, _FIRST
+    size, limit = _FIRST, _FIRST
     began, seconds = time.perf_counter(), 0.0  # from here, for the first slice compiles
-    while status == Status.RUNNING and asked <= state.counters[PRESENTED] < presented and seconds < most:
+    while status == Status.RUNNING and limit <= state.counters[PRESENTED] < presented and seconds < most:
         before, until = seconds, more(state, presented=size)
-        status, asked = answers.advance(solver, state, until), until.presented  # with less it may stand still for ever
+        status, limit = answers.advance(solver, state, until), until.presented  # with less it may stand still for ever
         seconds = time.perf_counter() - began
         if seconds - before < 1:
             size *= 2
@@ -338,8 +338,8 @@ def model_and_measures_change_nothing(solver: Solver, kernel: Kernel, problem: P
         demand(again, f"{message}: a second model gives other scores")
         _demand_scores(before.scores, (problem.n_test, 1))
         _demand_measures(measures)
-    asked, alone = _reached(solver, state, problem), _reached(solver, unasked, problem)
-    _demand_same_results(asked, alone, f"{message}: a run that is asked for them goes on otherwise")
+    evaluated, alone = _reached(solver, state, problem), _reached(solver, unasked, problem)
+    _demand_same_results(evaluated, alone, f"{message}: a run that is asked for them goes on otherwise")
     return None
 
 

@@ -93,7 +93,7 @@ def with_small_parameters(solver: type[Solver]) -> Solver:
                 value for value in _small(hints[field.name], bounds[field.name]) if _within(value, bounds[field.name])
             ]
             if not inside:
-                raise ConfigError(f"{solver.name}: give '{field.name}' a default to be checked; it has none")
+                raise ConfigError(f"{solver.name}: give '{field.name}' a default so that it can be tested")
             required[field.name] = inside[0]
     return solver(**required)
 

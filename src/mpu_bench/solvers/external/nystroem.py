@@ -43,7 +43,7 @@ class State:
     signs: NDArray[np.float64]  #: y (n,)
     examples: Any  #: (n, d) float64, CSR or dense
     seed: int
-    landmarks: NDArray[np.int64]  #: places of z in the training examples (m,)
+    landmarks: NDArray[np.int64]  #: indices of z in the training examples (m,)
     coefficients: NDArray[np.float64]  #: beta (m,)
     responses: NDArray[np.float64]  #: w.Phi(x_i) (n,)
     counters: NDArray[np.int64]

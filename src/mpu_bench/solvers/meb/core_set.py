@@ -143,28 +143,28 @@ def row(core, examples, i, counters):
 
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def kept_row(core, examples, i, counters):
-    """Return the place of row i among those kept, after computing what it lacks."""
-    place = core.lru.slot_of_row[i]
-    if place < 0 or core.lengths[place] < core.vectors.size[0]:
-        place = _completed_row(core, examples, i, counters)
-    touch(core.lru, place)
-    return place
+    """Return the slot of row i in the cache, after computing its missing values."""
+    row_slot = core.lru.slot_of_row[i]
+    if row_slot < 0 or core.lengths[row_slot] < core.vectors.size[0]:
+        row_slot = _completed_row(core, examples, i, counters)
+    touch(core.lru, row_slot)
+    return row_slot
 
 
 @jit
 def _completed_row(core, examples, i, counters):
-    m, place = core.vectors.size[0], core.lru.slot_of_row[i]
-    if place < 0:
-        place = claim(core.lru, i)
-        core.lengths[place] = 0
-    known = core.lengths[place]
-    missing, slot = core.kept[place, known:m], np.int64(core.slots[i])
+    m, row_slot = core.vectors.size[0], core.lru.slot_of_row[i]
+    if row_slot < 0:
+        row_slot = claim(core.lru, i)
+        core.lengths[row_slot] = 0
+    known = core.lengths[row_slot]
+    missing, slot = core.kept[row_slot, known:m], np.int64(core.slots[i])
     values_from(examples, i, core.vectors, known, missing)
     if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
         missing[slot - known] = value_with_itself(examples, core.vectors, slot)
-    core.lengths[place] = m
+    core.lengths[row_slot] = m
     counters[KERNEL_COMPUTED] += len(missing)
-    return place
+    return row_slot
 
 
 @jit

@@ -45,7 +45,7 @@ class Search(NamedTuple):
     generator: NDArray[np.uint64]
     sampled: int  #: how many points a sample has
     confirmations: int  #: how many fresh samples must agree that it ends, or -1: all points
-    asked: NDArray[np.int64]  #: (1,) how many of all points have agreed, the first ones, since the last step
+    agreed: NDArray[np.int64]  #: (1,) how many of all points have agreed, the first ones, since the last step
 
 
 def new_history(n: int, features: int, length: int, steps: int, precision: Precision) -> History:
@@ -88,7 +88,7 @@ def farthest_point(examples, core, history, search, ball, counters):
     n, enough = len(search.order), (ball.delta2 - ball.r2) - shortfall(ball)
     for attempt in range(1 + abs(search.confirmations)):
         asks_all = search.confirmations < 0 and attempt == 1
-        first = search.asked[0] if asks_all else 0
+        first = search.agreed[0] if asks_all else 0
         last = min(n, first + 1 + _MOST_VALUES // core.vectors.size[0]) if asks_all else search.sampled
         if not asks_all and last < n:
             draw(search.order, last, search.generator)
@@ -102,11 +102,11 @@ def farthest_point(examples, core, history, search, ball, counters):
                 farthest, least = i, s
         counters[KERNEL_EVALUATIONS] += core.active[0] * (last - first)
         if least < enough:
-            search.asked[0] = 0
+            search.agreed[0] = 0
             return np.int64(farthest), least
         if asks_all:
-            search.asked[0] = last
-    return np.int64(NOT_YET if search.confirmations < 0 and search.asked[0] < n else NO_POINT), 0.0
+            search.agreed[0] = last
+    return np.int64(NOT_YET if search.confirmations < 0 and search.agreed[0] < n else NO_POINT), 0.0
 
 
 @jit(allocates=True, inline="always")

@@ -131,10 +131,10 @@ def _extremes(s, coefficients):
         if least_here > least:
             least, block = least_here, start
         largest = max(largest, largest_here)
-    responses, place = s[block : block + _SLOTS_AT_ONCE], _SLOTS_AT_ONCE
+    responses, offset = s[block : block + _SLOTS_AT_ONCE], _SLOTS_AT_ONCE
     for k in range(len(responses)):
-        place = min(place, k if -order(responses[k]) == least else _SLOTS_AT_ONCE)
-    return min(block + place, len(s) - 1), number(largest)  # none is found among numbers that are none
+        offset = min(offset, k if -order(responses[k]) == least else _SLOTS_AT_ONCE)
+    return min(block + offset, len(s) - 1), number(largest)  # none is found among numbers that are none
 
 
 @jit
@@ -151,12 +151,12 @@ def _best_partner(s, coefficients, signs, diagonal, row_i, i):
         if gain > best:
             best, block = gain, start
     responses, weights, others = s[block : block + _SLOTS_AT_ONCE], coefficients[block:], signs[block:]
-    ks, k_i, place = diagonal[block:], row_i[block:], _SLOTS_AT_ONCE
+    ks, k_i, offset = diagonal[block:], row_i[block:], _SLOTS_AT_ONCE
     for k in range(len(responses)):
         curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
         found = _gain(responses[k] - s_i, weights[k], curvature) == best
-        place = min(place, k if found else _SLOTS_AT_ONCE)
-    return min(block + place, len(s) - 1)
+        offset = min(offset, k if found else _SLOTS_AT_ONCE)
+    return min(block + offset, len(s) - 1)
 
 
 @jit(forceinline=True)

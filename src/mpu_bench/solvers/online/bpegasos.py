@@ -157,7 +157,7 @@ class BPegasos(Pegasos):
             raise ConfigError(f"bpegasos: partner: {self.partner} is for maintenance: merging, not {self.maintenance}")
         if self.average and self.maintenance in {"random", "smallest"}:
             raise ConfigError(
-                f"bpegasos: average: true does not go with maintenance: {self.maintenance}, "
+                f"bpegasos: average: true cannot be combined with maintenance: {self.maintenance}, "
                 "whose average needs the dropped vectors; use merging or projection"
             )
 

@@ -157,14 +157,14 @@ def predict_by_functions(f, sizes, kernel, rows, i, label, errors, counters):
     float
         By how much its class is ahead; NaN, and nothing is counted, where a score is not finite.
     """
-    asked, s = 0, len(f.kernel_row) // len(f.scores)
+    requested, s = 0, len(f.kernel_row) // len(f.scores)
     nonzero_count, norm = example_at_hand(f.vectors, rows, i)
     for c in range(len(f.scores)):
         first, m = c * s, sizes[c]
         some_kernel_values(f.vectors, kernel, nonzero_count, norm, first, m, f.kernel_row)
         f.scores[c] = weighted_sum(f.coefficients[c, first : first + m], f.kernel_row[first:])
-        asked += m
-    return predict(f.scores, label, asked, asked, errors, counters)[1]
+        requested += m
+    return predict(f.scores, label, requested, requested, errors, counters)[1]
 
 
 @jit

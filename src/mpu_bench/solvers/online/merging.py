@@ -219,7 +219,7 @@ def _loss(g, q, v, h):
 
 @jit(error_model="numpy")
 def solve(g, q, v):
-    """Return the best place to merge at, and the loss there.
+    """Return the best point to merge at, and the loss there.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def solve_as_published(g, of_p, of_n):
 
 @jit
 def _first_smallest(numbers, m):
-    """Return the place of the smallest of numbers that are not negative, the first of equal ones."""
+    """Return the index of the smallest of numbers that are not negative, the first of equal ones."""
     smallest_number, first = order(least(numbers, m)), m
     for j in range(m):
         first = min(first, j if order(numbers[j]) == smallest_number else m)

@@ -198,14 +198,14 @@ def score_example(f, kernel, rows, i, m, scale):
 
 
 @jit(inline="always")
-def predict(scores, label, asked, computed, errors, counters):
+def predict(scores, label, requested, computed, errors, counters):
     """Count an example that has been scored, and whether it is an error.
 
     Parameters
     ----------
     scores : array of float64, shape (c,)
     label : int32
-    asked, computed : integer
+    requested, computed : integer
         Kernel values.
     errors, counters : array of int64
 
@@ -220,7 +220,7 @@ def predict(scores, label, asked, computed, errors, counters):
     if all_finite(scores):
         ahead = margin(scores, label, rival)
         counters[PRESENTED] += 1
-        counters[KERNEL_EVALUATIONS] += asked
+        counters[KERNEL_EVALUATIONS] += requested
         counters[KERNEL_COMPUTED] += computed
         errors[0] += ahead <= 0.0
     return rival, ahead

@@ -105,7 +105,7 @@ def _solve(projection, m):
         axpy(-z[j], factor[j, j + 1 :], z[j + 1 :], m - j - 1)
     if left <= 0.0 < k_xx:
         raise DataError(
-            "projection: the vectors cannot be told apart by their kernel values, as where features are far from 0 for"
+            "projection: the kernel values of the vectors are too similar, as where features are far from 0 for"
             " their differences; shift and scale the features, or take maintenance: merging"
         )
     return max(left, k_xx * _JITTER, _TINY)

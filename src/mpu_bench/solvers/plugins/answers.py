@@ -77,8 +77,8 @@ def _constructed(solver: type[Solver], parameters: Mapping[str, Any]) -> Solver:
             try:
                 TypeAdapter(hint).validate_python(parameters[name], strict=True)
             except ValidationError as fault:
-                told = fault.errors()[0]["msg"]
-                raise ConfigError(f"{solver.name}: {name} is {parameters[name]!r}: {told}") from None
+                problem = fault.errors()[0]["msg"]
+                raise ConfigError(f"{solver.name}: {name} is {parameters[name]!r}: {problem}") from None
     return solver(**parameters)
 
 

@@ -60,7 +60,7 @@ def check_solvers(path: Path, name: str | None = None, seconds: float = CHECK_SE
 
 def _finding(read: PluginSource, solver: str, key: str, words: str, seconds: float) -> Finding:
     try:
-        holds, told, traceback = process.ask(read, "check", solver, key, seconds=seconds)
+        holds, answer, traceback = process.ask(read, "check", solver, key, seconds=seconds)
     except ConfigError as fault:  # it has died, hangs, or answers nonsense
         return Finding(solver, words, False, str(fault))
-    return Finding(solver, words, holds, plain(told or ""), plain(traceback))
+    return Finding(solver, words, holds, plain(answer or ""), plain(traceback))

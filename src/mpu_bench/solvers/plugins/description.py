@@ -154,32 +154,34 @@ def _default(value: Any, where: str) -> bool | int | float | str | None:
 
 def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
     """Return the class attributes; ``paper`` may be missing."""
-    found = {name: getattr(solver, name, "") for name in FACTS}
+    declared = {name: getattr(solver, name, "") for name in FACTS}
     for name, allowed in (("kernels", tuple(KINDS_OF_KERNELS)), ("classes", ("two", "any"))):
-        if found[name] not in allowed or type(found[name]) is not str:
-            raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be {' or '.join(map(repr, allowed))}")
+        if declared[name] not in allowed or type(declared[name]) is not str:
+            raise ConfigError(
+                f"{where}: {name} is {_shown(declared[name])}; it must be {' or '.join(map(repr, allowed))}"
+            )
     for name in FACTS:
-        if isinstance(getattr(Solver, name, None), bool) and not isinstance(found[name], bool):
-            raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be True or False")
-    if type(found["version"]) is not int or abs(found["version"]) > _LARGEST_INTEGER:
-        raise ConfigError(f"{where}: version is {_shown(found['version'])}; it must be a whole number")
+        if isinstance(getattr(Solver, name, None), bool) and not isinstance(declared[name], bool):
+            raise ConfigError(f"{where}: {name} is {_shown(declared[name])}; it must be True or False")
+    if type(declared["version"]) is not int or abs(declared["version"]) > _LARGEST_INTEGER:
+        raise ConfigError(f"{where}: version is {_shown(declared['version'])}; it must be a whole number")
     for name in ("paper", "objective", "optimum"):
-        if not isinstance(found[name], str):
-            raise ConfigError(f"{where}: {name} is {_shown(found[name])}; it must be a text")
-        found[name] = one_line(found[name], _MOST_BYTES)
-    if found["optimum"] and "C" not in (field.name for field in dataclasses.fields(solver)):
+        if not isinstance(declared[name], str):
+            raise ConfigError(f"{where}: {name} is {_shown(declared[name])}; it must be a text")
+        declared[name] = one_line(declared[name], _MOST_BYTES)
+    if declared["optimum"] and "C" not in (field.name for field in dataclasses.fields(solver)):
         raise ConfigError(
-            f"{where}: optimum is '{found['optimum']}', by the same C, and there is no parameter C; "
+            f"{where}: optimum is '{declared['optimum']}', by the same C, and there is no parameter C; "
             "write optimum_solver"
         )
-    rounding = found["rounding"]
+    rounding = declared["rounding"]
     if not isinstance(rounding, Mapping) or not all(
         isinstance(name, str) and isinstance(share, int | float) and math.isfinite(share)
         for name, share in rounding.items()
     ):
         raise ConfigError(f"{where}: rounding is {_shown(rounding)}; it must be names with a number each")
     shares = {plain(name, _MOST_BYTES): float(share) for name, share in rounding.items()}
-    return found | {"rounding": shares}
+    return declared | {"rounding": shares}
 
 
 def _shown(value: Any) -> str:

@@ -96,7 +96,7 @@ def check_class(solver: Any, where: str) -> None:
     ConfigError
     """
     if not isinstance(solver, type) or not issubclass(solver, Solver) or not hasattr(solver, "name"):
-        raise ConfigError(f"{where}: is no subclass of mpu_bench.core.solver.Solver with a name")
+        raise ConfigError(f"{where}: is not a subclass of mpu_bench.core.solver.Solver with a name")
     if "name" in [field.name for field in dataclasses.fields(solver)]:
         raise ConfigError(f"{where}: name is annotated and so a parameter; write name = '...' without a type")
     names.check(solver.name, where)
@@ -105,7 +105,7 @@ def check_class(solver: Any, where: str) -> None:
     own = [name for name, hint in vars(solver).get("__annotations__", {}).items() if not _is_class_variable(hint)]
     if own and "__dataclass_fields__" not in vars(solver):
         raise ConfigError(
-            f"{where}: is no dataclass, and {', '.join(own)} no parameter; write @dataclass(frozen=True) above it"
+            f"{where}: is not a dataclass, and {', '.join(own)} no parameter; write @dataclass(frozen=True) above it"
         )
 
 

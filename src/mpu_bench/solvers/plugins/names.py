@@ -45,7 +45,7 @@ def check_parameter(name: str, where: str) -> None:
         Beginning with ``where``.
     """
     if name in _TAKEN:
-        raise ConfigError(f"{where}: '{name}' is a word of configs beside a solver's parameters; choose another name")
+        raise ConfigError(f"{where}: '{name}' is reserved in configs; choose another name")
     if name.startswith(("_", "model_")) or not name.isascii() or len(name) > MOST_CHARACTERS:
         raise ConfigError(
             f"{where}: must be letters and digits, {MOST_CHARACTERS} at most, and not begin with _ or model_"

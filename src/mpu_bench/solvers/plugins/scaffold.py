@@ -68,19 +68,19 @@ def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
     if package := solvers.package_of(name):
         raise ConfigError(f"the installed package {package} has a solver '{name}'; choose another name")
     if name in solvers.SOLVERS:
-        raise ConfigError(f"the project has a solver '{name}' of its own; choose another name")
+        raise ConfigError(f"the project already has a solver '{name}'; choose another name")
     path = file or Path(re.sub("[^A-Za-z0-9]+", "_", name) + ".py")
     if path.suffix != ".py":
         raise ConfigError(f"{path}: the name of the file must end in .py")
     if owner := _owner_of_module(path.stem):
         raise ConfigError(
-            f"{path}: {owner} a module '{path.stem}', in whose place programs in this folder would import the file; "
-            "give another name, or another --file"
+            f"{path}: {owner} a module '{path.stem}', which the file would hide from programs in this folder; "
+            "choose another name, or another --file"
         )
     config = path.with_suffix(".yaml")
     for each in (path, config):
         if os.path.lexists(each):
-            raise ConfigError(f"{each}: is there already; choose another name, or another --file")
+            raise ConfigError(f"{each}: already exists; choose another name, or another --file")
     stem = re.sub("^[^A-Za-z0-9]+|[^A-Za-z0-9_.-]+", "-", path.stem).lstrip("-_.") or "own"
     text = _filled("config", name=name, stem=stem[:100], file=_quoted(path.name))
     write_all(path.parent, {path.name: solver_text(name), config.name: text})

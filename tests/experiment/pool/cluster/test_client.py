@@ -21,7 +21,7 @@ from machines import Machines
 from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import ClusterError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
@@ -97,7 +97,7 @@ def task(tmp_path: Path) -> Callable[..., Task]:
     numbers = iter(range(10_000))
 
     def made(seed: int = 0, group: str = "", **more: Any) -> Task:
-        return Task(f"run{next(numbers)}", replace(run, seed=seed), DataHome(tmp_path), group=group, **more)
+        return Task(f"run{next(numbers)}", replace(run, seed=seed), DataDirectory(tmp_path), group=group, **more)
 
     return made
 
@@ -223,7 +223,7 @@ def test_a_run_with_which_workers_are_lost_is_a_row(
     assert (record.status, record.reason.count("tcp://")) == ("crashed", MOST_LOSSES)
     assert record.reason.startswith(f"lost with its worker {MOST_LOSSES} times: ")
     assert found[harmless.run_id].record.status == "done"
-    assert sum("is lost; another makes its run" in line for line in said) == MOST_LOSSES - 1
+    assert sum("is lost; another worker takes over its run" in line for line in said) == MOST_LOSSES - 1
 
 
 def on_one_machine(dask_worker: Any = None) -> About:
@@ -251,7 +251,7 @@ def test_workers_of_a_machine_may_be_lost_one_after_another(tmp_path: Path, task
                 replacing.join()
     assert {each.environment["host"] for each in outcomes if each.environment} == {"late"}
     assert "cluster: 1 worker on 1 machine" in said
-    assert sum("is lost; another makes its run" in line for line in said) == 2
+    assert sum("is lost; another worker takes over its run" in line for line in said) == 2
 
 
 def test_a_run_that_dask_gives_up_is_a_row(

@@ -14,7 +14,7 @@ import pytest
 
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Task
@@ -38,7 +38,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]
             encoding="utf-8",
         )
         (run,) = plan.plan(read_config(path))
-        task = Task("id", run, DataHome(tmp_path / "here", offline=True))
+        task = Task("id", run, DataDirectory(tmp_path / "here", offline=True))
         return Asked("topic", task, PLUGIN.read_bytes(), **more)
 
     return made
@@ -118,7 +118,7 @@ def test_what_a_run_needs_stays_for_the_next_and_is_ended_when_nobody_has_needed
 def test_prepared_data_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
     card = catalog.card("checkerboard", {"rows": 300, "test_rows": 50})
-    here, there = (DataHome(tmp_path / name, offline=True) for name in ("here", "there"))
+    here, there = (DataDirectory(tmp_path / name, offline=True) for name in ("here", "there"))
     ours, folder = load_problem(card, here), prepared_folder(card, here)
     meta = (folder / "meta.json").read_bytes()
     assert host.expect(folder.name, meta, 1000) == ""

@@ -29,7 +29,7 @@ from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import META, prepared_folder
 from mpu_bench.errors import ClusterError
@@ -89,7 +89,7 @@ class ClusterPool(Pool):
     send_data : bool
         Whether all data are sent from here, and not only those of the user's own.
     say : function
-        Is told who is there, and what goes wrong on the way.
+        Called with who is there, and what goes wrong on the way.
     make : function
         What a worker does with an `Asked`.
     about : function
@@ -151,7 +151,7 @@ class ClusterPool(Pool):
         return self._ended.pop(0)
 
     def prepare(  # noqa: D102
-        self, name: str, options: Mapping[str, Any], home: DataHome, limits: Limits, progress: Progress
+        self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: Progress
     ) -> str:
         self._progress = progress
         return self._preparing.prepare(name, options, home, limits, progress)
@@ -178,7 +178,9 @@ class ClusterPool(Pool):
             try:
                 self._client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
             except TimeoutError:
-                raise ClusterError(f"{self._address}: no worker has come in {_SECONDS_FOR_WORKERS:g} seconds") from None
+                raise ClusterError(
+                    f"{self._address}: no worker connected in {_SECONDS_FOR_WORKERS:g} seconds"
+                ) from None
             self._look()
         if not self._workers:
             raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
@@ -205,7 +207,7 @@ class ClusterPool(Pool):
         self._looked = time.monotonic()
         if self._client.status == "closed":  # it has tried for a while to find the scheduler again
             raise ClusterError(
-                f"{self._address}: the scheduler is gone; what is finished is kept, and the same command goes on once "
+                f"{self._address}: the scheduler is gone; finished runs are saved, and the same command continues once "
                 "there is a scheduler again"
             )
         if not self._is_connected:
@@ -260,7 +262,7 @@ class ClusterPool(Pool):
     def _lose(self, run: _Run) -> None:
         run.lost.append(f"{', '.join(run.workers)} on {run.host}")
         if len(run.lost) < MOST_LOSSES:
-            self._say(f"worker {run.lost[-1]} is lost; another makes its run")
+            self._say(f"worker {run.lost[-1]} is lost; another worker takes over its run")
             self._wait(run)
         else:
             self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
@@ -410,7 +412,7 @@ class ClusterPool(Pool):
             self._data[key] = _Data(card, portable_options(dataset), size)
         return self._data[key]
 
-    def _sent(self, data: _Data, home: DataHome, machine: str, worker: str) -> str:
+    def _sent(self, data: _Data, home: DataDirectory, machine: str, worker: str) -> str:
         """Send a dataset that is prepared here to a machine; return why it cannot be, if so."""
         folder, name = prepared_folder(data.card, home), self._name(machine)
 

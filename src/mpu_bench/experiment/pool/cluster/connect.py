@@ -92,7 +92,7 @@ def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Itera
     data : Path
         The data directory, for workers of this machine.
     say : function
-        Is told what happens to the cluster.
+        Called with what happens to the cluster.
 
     Raises
     ------

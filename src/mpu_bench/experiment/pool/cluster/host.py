@@ -23,7 +23,7 @@ from rich.filesize import decimal
 from mpu_bench import files
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.address import is_web
-from mpu_bench.data.download.cache import DataHome
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import META, describe
 from mpu_bench.errors import UserError
@@ -103,7 +103,7 @@ class Unwanted(Exception):  # noqa: N818 - it is no error
 
 def about() -> About:
     """Describe the worker that this is called in."""
-    home = DataHome.from_options().folder
+    home = DataDirectory.from_options().folder
     boot = _BOOT.read_text(encoding="utf-8").strip() if _BOOT.exists() else ""
     machine = hashlib.sha256(f"{boot} {socket.gethostname()} {home}".encode()).hexdigest()[:12]
     return About(machine, socket.gethostname(), versions())
@@ -201,15 +201,15 @@ def make_here(asked: Asked, tell: Callable[[News | str], None], is_wanted: Calla
     ----------
     asked : Asked
     tell : function
-        Is told how it goes.
+        Called with how it goes.
     is_wanted : function
         Returns whether anybody waits for the run.
     """
     pool = _slot.begin(asked.threads, asked.sharers)
     try:
-        own, known = DataHome.from_options(), asked.task.home
+        own, known = DataDirectory.from_options(), asked.task.home
         reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
-        home = DataHome(own.folder, (*reached, *own.mirrors), known.offline, known.limit, remote=True)
+        home = DataDirectory(own.folder, (*reached, *own.mirrors), known.offline, known.limit, remote=True)
         task = replace(asked.task, home=home)
         if lacking := _lack_of_memory(asked):
             return Refused(RunStatus.OUT_OF_MEMORY, lacking)
@@ -371,5 +371,5 @@ def arrived(name: str) -> None:
 
 
 def _folders(name: str) -> tuple[Path, Path]:
-    folder = DataHome.from_options().folder / "prepared" / Path(name).name
+    folder = DataDirectory.from_options().folder / "prepared" / Path(name).name
     return folder, folder.with_name(f".{folder.name}.coming")
