@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # a shell lets what it starts in the background ignore Ctrl-C, and so would the processes that are tested here
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("COLUMNS", None)  # of the workers of xdist: what a command prints is as wide as for a file
     mirror = os.environ.get("MPU_BENCH_MIRROR")
     if mirror and not mirror.startswith("http"):
         if not Path(mirror).is_dir():

@@ -137,7 +137,7 @@ OWN_CONFIGS = ("mine", "even", "my_solver", "pairwise", "CONFIG")
 #: why commands are not run here, but for their words; all others are run by a test
 NOT_RUN = {
     r"--cluster|dask": "needs a cluster; tests/experiment/pool/cluster makes one",
-    r"reproduce|^make |report|run [\w-]+ --only dataset=": "takes minutes to days",
+    r"reproduce|^make |report|since-2012|run [\w-]+ --only dataset=": "takes minutes to days",
     r"adult|web|plot|baseline|check$|bench/": "needs data or results; tests/cli runs the verbs",
     r"MODEL|model|export": "needs a model; tests/cli/test_models.py and test_exporting.py run the verbs",
     r"mine\.|train\.svm|FILE|try": "needs a file; tests/cli/test_adding.py and test_selecting.py run the verbs",

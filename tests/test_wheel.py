@@ -78,7 +78,7 @@ def test_a_person_with_a_file(call: Call, tmp_path: Path) -> None:
     assert "mine: take dcd" in done.stdout
     folder = Path("results", "try-mine")
     assert sorted(path.name for path in (tmp_path / folder).iterdir()) == [
-        "candidates.csv", "front.png", "front.svg", "model.mpu", "repeat.yaml",
+        "candidates.csv", "front.png", "front.svg", "model.c", "model.mpu", "model.onnx", "repeat.yaml", "report.html",
     ]  # fmt: skip
     model = str(folder / "model.mpu")
     commands = [

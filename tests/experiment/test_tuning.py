@@ -148,7 +148,7 @@ def test_choosing_by_the_test_set_is_said(execute) -> None:
     records, _ = execute("tune: {C: [0.01, 0.1], on_test_set: true}\nsolvers: [dcd]\n")
     assert records[2].tuned == "C of 0.01, 0.1; error of dcd on test set"
     assert records[2].test_error == min(record.test_error for record in records[:2])
-    assert any("ON THE TEST SET ITSELF" in line for line in table.remarks(records, [], []))
+    assert any("CHOSEN ON THE TEST SET" in line for line in table.remarks(records, [], []))
 
 
 def test_the_balls_take_what_cvm_chooses_whatever_the_test_rows(execute) -> None:

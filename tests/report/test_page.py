@@ -86,7 +86,7 @@ def test_the_chart_has_a_mark_for_each_reported_value_with_accuracies_as_errors(
 def test_of_how_many_machines_seconds_are_is_said(tmp_path):
     folder = made_up.results(tmp_path, hosts=("one", "two"))
     text = page.write([folder, made_up.results(tmp_path, "second")], tmp_path / "page").read_text()
-    assert text.count("seconds are of 2 machines") == 1
+    assert text.count("seconds come from 2 machines") == 1
 
 
 def test_disturbed_rows_are_marked_and_the_mark_explained(tmp_path):

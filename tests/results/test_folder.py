@@ -188,7 +188,7 @@ def test_kept_files_do_not_stand_for_a_database_that_is_no_file(kind: str, folde
         (folder / FILE).mkdir()
     else:
         (folder / FILE).symlink_to("nowhere")
-    with pytest.raises(StoreError, match=r"runs\.sqlite: is no file"):
+    with pytest.raises(StoreError, match=r"runs\.sqlite: is not a file"):
         read_all(folder)
 
 

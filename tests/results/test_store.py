@@ -303,10 +303,16 @@ def sqlite_error(words: str, code: int) -> sqlite3.OperationalError:
     [
         (
             sqlite_error("database or disk is full", sqlite3.SQLITE_FULL),
-            "cannot be written: the disk is full; what was",
+            "cannot be written: the disk is full; finished runs are saved",
         ),
-        (sqlite_error("readonly", sqlite3.SQLITE_READONLY_DIRECTORY), "cannot be written: it is read-only; what was"),
-        (sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR_WRITE), "cannot be written: disk I/O error; what was"),
+        (
+            sqlite_error("readonly", sqlite3.SQLITE_READONLY_DIRECTORY),
+            "cannot be written: it is read-only; finished runs are saved",
+        ),
+        (
+            sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR_WRITE),
+            "cannot be written: disk I/O error; finished runs are saved",
+        ),
     ],
 )
 def test_why_a_row_cannot_be_written_is_told_truly(

@@ -162,7 +162,7 @@ def test_types_that_a_config_can_say_are_taken(read) -> None:
     [
         ("C: 0", "line 5: solvers.own.C: must be greater than 0"),
         ("C: a", "line 5: solvers.own.C: must be a valid number"),
-        ("D: 1", "line 5: solvers.own.D: unknown key; choose from C, multiclass, rule, share"),
+        ("D: 1", "line 5: solvers.own.D: unknown key; choose from C, multiclass, rule, score_threshold, share"),
         ("share: 1", "line 5: solvers.own.share: must be less than 1"),
         ("tune: {D: [1], holdout: 0.3}", "solver 'own' has no parameter 'D'"),
         ("kernel: {gaussian: {gamma: 1}}", "solver 'own' is linear only"),

@@ -165,7 +165,10 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "come back: 20 digits": ((busy(b"9" * 20), GOOD), "asks to retry after"),
     "come back: 5,000 digits": ((busy(BIG), GOOD), None),
     "come back: in 9999": ((busy(b"Fri, 31 Dec 9999 23:59:59 GMT"), GOOD), "asks to retry after"),
-    "come back: a day of 20 digits": ((busy(b"Wed, 99999999999999999999 Oct 2099 07:28:00 GMT"), GOOD), "come back"),
+    "come back: a day of 20 digits": (
+        (busy(b"Wed, 99999999999999999999 Oct 2099 07:28:00 GMT"), GOOD),
+        "asks to retry after",
+    ),
     "come back: a year of 20 digits": ((busy(b"Wed, 21 Oct 99999999999999999999 07:28:00 GMT"), GOOD), None),
     "come back: a zone of 20 digits": ((busy(b"Wed, 21 Oct 2015 07:28:00 +99999999999999999999"), GOOD), None),
     "come back: negative": ((busy(b"-5"), GOOD), None),

@@ -57,7 +57,7 @@ def test_files_that_seem_to_count_from_0_and_from_1(train: str, test: str, is_un
         ("1 1:1\n1 2:2\n", "mine: the labels: all 2 rows are of the class '1'"),
         (
             "".join(f"0.{i:03} 1:1\n" for i in range(500)),
-            "different numbers are .* of a regression.*; they are the first word",
+            "different numbers suggest regression.*; they are the first word",
         ),
         ("spam 1:1\n", "mine, line 1: the label 'spam' is not a number"),
         ("1 1:1\n-1 2:x\n", "mine, line 2: "),

@@ -114,7 +114,7 @@ def test_bad_parameters_are_refused(parameters, message):
 
 
 def test_slack_for_everything_is_refused():
-    with pytest.raises(UserError, match="take a smaller nu"):
+    with pytest.raises(UserError, match="choose a smaller nu"):
         SBP(nu=2.0).start(toys.problem(*toys.binary(), "ones"), WIDE, 0)
 
 

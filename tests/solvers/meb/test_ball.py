@@ -221,5 +221,5 @@ def test_all_points_are_asked_before_it_ends():
     solver = solvers.load("mfw")(C=2.0, sampling=5, confirm="all", eps=1e-3)
     state, status = trained(solver, problem)
     assert status == Status.DONE
-    assert state.search.asked[0] == 200
+    assert state.search.agreed[0] == 200
     assert solver.measures(state).gap <= 2e-3 + 1e-6
