@@ -1,9 +1,9 @@
-"""Hold README.md, docs/*.md and every --help text to plain words and short sentences.
+"""Hold README.md, docs/, the site and every --help text to plain words and short sentences.
 
     python scripts/prose.py
 
 Prints FILE:LINE for every phrase to avoid and every page whose sentences are too long, and exits with 1 if
-there are any. Code, quotations and generated pages do not count.
+there are any. Code and quotations do not count. Of the papers' pages and the templates of the site only phrases do.
 """
 
 from __future__ import annotations
@@ -55,6 +55,15 @@ def pages() -> Iterator[tuple[str, str]]:
         yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
 
 
+def generated() -> Iterator[tuple[str, str]]:
+    """Yield the paths and texts of the papers' pages, and of the site's templates without their tags."""
+    for path in sorted((ROOT / "docs" / "papers").glob("*.md")):
+        yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "src/mpu_bench/report/templates").glob("*.html")):
+        text = re.sub(r"{%.*?%}|{{.*?}}|<[^>]*>", _blank, path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        yield path.relative_to(ROOT).as_posix(), text
+
+
 def helps() -> Iterator[tuple[str, str]]:
     """Yield the verbs of the command line and what their --help says."""
     for words, function in commands.verbs().items():
@@ -88,7 +97,7 @@ def sentences(text: str) -> Iterator[str]:
 
 def faults() -> Iterator[str]:
     """Yield a line for everything to mend."""
-    for name, text in (*pages(), *helps()):
+    for name, text in (*pages(), *generated(), *helps()):
         for number, line in enumerate(plain(text).splitlines(), 1):
             for pattern, instead in PHRASES.items():
                 for found in re.finditer(pattern, line, re.IGNORECASE):

@@ -32,11 +32,11 @@ def pages() -> dict[str, str]:
 
 
 def download(card: Card) -> str:
-    """Return what must be fetched: its size, or that it is not known, or that it is to be had by hand only."""
+    """Return what must be fetched: its size, or that it is not known, or that it is only available manually."""
     if not card.remote_files:
         return "none"
     if any(not file.urls for file in card.remote_files):
-        return "by hand"
+        return "manual"
     sizes = [file.bytes for file in card.remote_files if file.bytes is not None]
     if not sizes:
         return "size not known"

@@ -293,6 +293,7 @@ def _missing(name: str, experiment: Experiment) -> Iterator[tuple[object, ...]]:
         choice = cards.get(each.dataset)
         size = "" if choice is None else download(catalog.card(choice.name, _options(choice.options)))
         why = each.reason if each.status == RunStatus.NOT_RUN else f"{each.status}: {each.reason}".removesuffix(": ")
+        why = f"`{why}`" if why else ""  # as the run said it
         yield f"`{name}`", f"{'part of ' * each.is_part}{each.dataset}", each.runs, why, size
 
 
@@ -324,7 +325,7 @@ def _by_hand(found: Iterable[Experiment]) -> Iterator[str]:
                 words = " ".join(file.by_hand.split()).rstrip(".")
                 names.setdefault(f"{choice.name}: {words}", {})[file.name] = None
     if names:
-        yield "To be had by hand only, into `files/` of the data directory (`mpu-bench info` names it):\n"
+        yield "Only available manually; put them into `files/` of the data directory (`mpu-bench info` names it):\n"
         yield "".join(
             f"- {words}. Files: {', '.join(f'`{file}`' for file in files)}.\n" for words, files in names.items()
         )
