@@ -87,7 +87,9 @@ def test_runs_that_fail_at_once_make_no_machine_fast(clock: Clock) -> None:
 
 
 BASELINE = Path(__file__).parents[2] / "results" / "baseline"
-FULL = [name for name in config_names() if (BASELINE / name / "runs.csv").is_file()]
+#: the runs of this one take 0.03 s or 0.8 s by chance, so that no tenth of them tells what the others will take
+BY_CHANCE = "fw-w6a-seeds"
+FULL = [name for name in config_names() if (BASELINE / name / "runs.csv").is_file() and name != BY_CHANCE]
 
 
 @pytest.mark.parametrize("name", FULL)
