@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import accept
-from documents.markdown import code
+from documents.markdown import code, head
 from documents.pictures import picture
 from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
@@ -58,9 +57,8 @@ def _file(name: str) -> str:
 def _section(name: str) -> Iterator[str]:
     experiment = experiments()[name]
     yield f"## {name}\n\n{experiment.description}.\n"
-    text = Path(experiment.source).read_text("utf-8")
-    if head := re.match(r"(?:#[^\n]*\n)+", text):
-        yield f"{' '.join(line.lstrip('# ') for line in head[0].splitlines())}\n"
+    if lines := head(Path(experiment.source).read_text("utf-8")):
+        yield f"{' '.join(lines)}\n"
     if not _is_kept(name):
         yield f"Not run in full so far; to run it:\n\n{code(f'mpu-bench run {name}', 'console')}"
         return

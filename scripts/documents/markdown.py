@@ -45,3 +45,9 @@ def _plain(part: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("<", "&lt;").replace(">", "&gt;").replace("*", "\\*")
+
+
+def head(text: str) -> list[str]:
+    """Return the lines of the comment that a config begins with, without their marks."""
+    found = re.match(r"(?:#[^\n]*\n)+", text)
+    return [line.removeprefix("#").removeprefix(" ") for line in found[0].splitlines()] if found else []

@@ -6,7 +6,6 @@ rules.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -17,7 +16,7 @@ import yaml
 
 import accept
 from documents.datasets import download
-from documents.markdown import code, table, words_table
+from documents.markdown import code, head, table, words_table
 from documents.pictures import picture
 from mpu_bench import published, resources
 from mpu_bench.config.choices import Experiment
@@ -74,6 +73,11 @@ def _folders() -> list[Path]:
 @cache
 def _kept() -> list[ExperimentCells]:
     return [overview.of_folder(folder) for folder in _folders()]
+
+
+@cache
+def _evidence() -> Evidence:
+    return sum((each.evidence for each in _kept()), Evidence())
 
 
 @cache
@@ -225,8 +229,7 @@ def _contradicted(paper: str, cells: Sequence[Cell]) -> Iterator[str]:
 def _seen(paper: str) -> Iterator[str]:
     """Yield what was seen that the paper does not say, and under which settings its numbers come out."""
     stated = observations(paper)
-    evidence = sum((each.evidence for each in _kept()), Evidence())
-    cells = [cell for cell in of_sentences(stated, evidence) if cell.count]
+    cells = [cell for cell in of_sentences(stated, _evidence()) if cell.count]
     if not cells:
         return
     yield "## What we saw\n\nThe paper does not say these; they are judged as its claims are, and count nowhere.\n"
@@ -263,11 +266,8 @@ def _open(cells: Sequence[Cell]) -> Iterator[str]:
 def _read(written: dict[str, Any], found: dict[str, Experiment]) -> Iterator[str]:
     yield f"## How print is read here\n\n{written.get('readings', '')}\n\nThe heads of the configs say the rest:\n"
     for name in found:
-        text = resources.config_path(name).read_text("utf-8")
-        head = re.match(r"(?:#[^\n]*\n)+", text)
-        if head:
+        if lines := head(resources.config_path(name).read_text("utf-8")):
             yield f'??? note "`configs/{name}.yaml`"\n'
-            lines = [line.removeprefix("#").removeprefix(" ") for line in head[0].splitlines()]
             yield _indented(code("\n".join(lines)))
 
 

@@ -11,7 +11,7 @@ from mpu_bench.cli.options import FAILED, INTERRUPTED, console, say
 
 if TYPE_CHECKING:
     from mpu_bench.selection.candidates import Candidate
-    from mpu_bench.selection.online import Course, Stream
+    from mpu_bench.selection.online import Stream, Track
     from mpu_bench.selection.rows import Source
 
 _FEWEST_ROWS = 100
@@ -134,16 +134,16 @@ def _print(stream: Stream, name: str) -> None:
         say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
 
 
-def _percent(stream: Stream, course: Course) -> tuple[str, str]:
-    return f"{100 * course.value(stream.metric):.2f}", f"{100 * course.rolling(stream.metric)[-1]:.2f}"
+def _percent(stream: Stream, track: Track) -> tuple[str, str]:
+    return f"{100 * track.value(stream.metric):.2f}", f"{100 * track.rolling(stream.metric)[-1]:.2f}"
 
 
-def _details(stream: Stream, course: Course) -> tuple[str, str, str]:
+def _details(stream: Stream, track: Track) -> tuple[str, str, str]:
     """Return microseconds for a row, vectors and settings of a classifier; nothing of a reference."""
     from mpu_bench.selection.online import Contender
 
-    if not isinstance(course, Contender):
+    if not isinstance(track, Contender):
         return "", "", ""
-    leader = course.leader(stream.metric)
+    leader = track.leader(stream.metric)
     settings = " ".join(f"{name}={value:.3g}" for name, value in leader.setting.items())
     return f"{1e6 * leader.seconds / stream.rows:.3g} µs", f"{leader.vectors:,}", settings

@@ -11,7 +11,7 @@ from rich.filesize import decimal
 
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report.tables import Table
-from mpu_bench.selection.outcome import SIGNIFICANT, Outcome, Row
+from mpu_bench.selection.outcome import SIGNIFICANT, Outcome, Row, or_infinite
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.footprint import Footprint
@@ -33,7 +33,7 @@ def table(outcome: Outcome) -> Table:
 
 def best_first(outcome: Outcome) -> list[Row]:
     """Return the candidates in the order of the table."""
-    return sorted(outcome.rows, key=lambda each: (-outcome.score(each), _or_infinite(each.choosing_error)))
+    return sorted(outcome.rows, key=lambda each: (-outcome.score(each), or_infinite(each.choosing_error)))
 
 
 def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
@@ -43,10 +43,6 @@ def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
 
 def _on_device(outcome: Outcome) -> list[str]:
     return [] if outcome.target is None else ["flash", "RAM", "instructions", "form"]
-
-
-def _or_infinite(number: float | None) -> float:
-    return math.inf if number is None else number
 
 
 def _cells(outcome: Outcome, row: Row) -> list[str]:
@@ -110,7 +106,7 @@ def _what(outcome: Outcome, chosen: Row, name: str) -> str:
     if best is not None and best is not chosen:
         why = (
             f"it is the smallest within one standard error of the best validation {words} "
-            f"({best.name}, {100 * (1 - _or_infinite(best.choosing_error)):.2f} %)"
+            f"({best.name}, {100 * (1 - or_infinite(best.choosing_error)):.2f} %)"
         )
     return (
         f"{name}: take {chosen.name} ({chosen.settings}): {scored(outcome, chosen)} on {chosen.tested:,} test rows, "
@@ -196,8 +192,8 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
     if any(each.is_own for each in outcome.known):
         return [f"{told} no model of this project is so small; give a larger --memory" if outcome.target is None
                 else _too_large(outcome, outcome.target, told)]  # fmt: skip
-    ahead = min(known, key=lambda each: _or_infinite(each.choosing_error))
-    score = f"{METRICS[outcome.metric]} {100 * (1 - _or_infinite(ahead.choosing_error)):.2f} %"
+    ahead = min(known, key=lambda each: or_infinite(each.choosing_error))
+    score = f"{METRICS[outcome.metric]} {100 * (1 - or_infinite(ahead.choosing_error)):.2f} %"
     return [f"{told} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
 
 

@@ -23,14 +23,14 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import as_array, rows_of
 from mpu_bench.selection.candidates import WIDTHS, Candidate
-from mpu_bench.selection.rows import RARE, Data
+from mpu_bench.selection.rows import Data, has_rare_class, shares_of
 
 METRICS = ("accuracy", "balanced-accuracy", "f1")  #: of labels; scores of other moments are not comparable
 WARM_UP = 0.1  #: of the rows of a file, by which they are scaled
 _RACED = 1000  # rows at least, and a tenth of all
 _LEAST_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
 _SIGNIFICANT = 0.05
-_C = TypeVar("_C", bound="Course")
+_C = TypeVar("_C", bound="Track")
 _OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted so, predicted so
 
 
@@ -69,7 +69,7 @@ def value_of(metric: str, tally: NDArray[np.int64]) -> float:
 
 
 @dataclass(eq=False)
-class Course:
+class Track:
     """What was predicted along the stream: counts after every block, shape (blocks + 1, 3, c), none at first."""
 
     name: str
@@ -96,7 +96,7 @@ class Expert:
     setting: dict[str, Any]
     classifier: Any
     solver: Any
-    course: Course
+    track: Track
     seconds: float = 0.0
 
     @property
@@ -110,12 +110,12 @@ class Expert:
         if "_state" not in vars(self.classifier):
             self.classifier.begin(self.solver, X)
         predicted = labels_of(self.classifier.learn(self.solver, rows, labels))
-        self.course.add(labels, predicted)
+        self.track.add(labels, predicted)
         return predicted
 
 
 @dataclass(eq=False)
-class Contender(Course):
+class Contender(Track):
     """A candidate: it predicts by the expert that was best before."""
 
     experts: list[Expert]
@@ -131,8 +131,8 @@ class Contender(Course):
 
     def leader(self, metric: str) -> Expert:
         """Return the expert that is best by now; at first the first."""
-        courses = [each.course for each in self.experts]
-        return self.experts[courses.index(_best(courses, metric))]
+        tracks = [each.track for each in self.experts]
+        return self.experts[tracks.index(_best(tracks, metric))]
 
 
 @dataclass
@@ -147,7 +147,7 @@ class Stream:
         Rows that go by at a time.
     all_rows : int
         Of the stream.
-    contenders, references : list of Course
+    contenders, references : list of Track
     rows : int
         Judged by now.
     is_interrupted : bool
@@ -158,7 +158,7 @@ class Stream:
     block: int
     all_rows: int
     contenders: list[Contender]
-    references: list[Course]
+    references: list[Track]
     rows: int = 0
     is_interrupted: bool = False
 
@@ -173,7 +173,7 @@ class Stream:
         return _best(self.contenders, self.metric)
 
     @property
-    def to_beat(self) -> Course:
+    def to_beat(self) -> Track:
         """The better of the references."""
         return _best(self.references, self.metric)
 
@@ -232,13 +232,13 @@ def judge(
     """
     X, labels = _in_order(data.problem)
     c = len(data.problem.classes)
-    metric = metric or _fitting(labels, c)
+    metric = metric or ("balanced-accuracy" if has_rare_class(shares_of(labels, c)) else "accuracy")
     if metric not in METRICS:
         raise ConfigError(f"--metric {metric}: --online judges by one of {', '.join(METRICS)}")
     contenders = [_contender(each, data, c) for each in tried]
     references = {"majority so far": _majority(labels, c), "no change": np.append(np.zeros(1, np.int32), labels[:-1])}
     block, run = max(_LEAST_BLOCK, -(-len(labels) // _BLOCKS)), Fit(seconds)
-    stream = Stream(metric, block, len(labels), contenders, [Course(name, [_nothing(c)]) for name in references])
+    stream = Stream(metric, block, len(labels), contenders, [Track(name, [_nothing(c)]) for name in references])
     try:
         while stream.rows < len(labels) and not run.is_over:
             part = slice(stream.rows, stream.rows + block)
@@ -246,14 +246,14 @@ def judge(
                 each.learn(X[part], labels[part], metric, run)
                 if part.stop >= max(_RACED, WARM_UP * len(labels)):
                     each.experts = [each.leader(metric)]
-            for course, predicted in zip(stream.references, references.values(), strict=True):
-                course.add(labels[part], predicted[part])
+            for track, predicted in zip(stream.references, references.values(), strict=True):
+                track.add(labels[part], predicted[part])
             stream.rows = min(part.stop, len(labels))
             changed(stream)
     except KeyboardInterrupt:
         stream.is_interrupted = True
-    for course in (*contenders, *stream.references):  # a block under way may be known of some
-        del course.tallies[-(-stream.rows // block) + 1 :]
+    for track in (*contenders, *stream.references):  # a block under way may be known of some
+        del track.tallies[-(-stream.rows // block) + 1 :]
     return stream
 
 
@@ -265,7 +265,7 @@ def _contender(candidate: Candidate, data: Data, classes: int) -> Contender:
         made = getattr(mpu_bench, candidate.classifier)
         classifier = made(**candidate.fixed, **setting, random_state=data.seed, probability=True)
         classifier.classes_, classifier.n_features_in_ = np.arange(classes), data.problem.features
-        experts.append(Expert(setting, classifier, classifier._solver(0), Course("", [_nothing(classes)])))
+        experts.append(Expert(setting, classifier, classifier._solver(0), Track("", [_nothing(classes)])))
     return Contender(candidate.name, [_nothing(classes)], experts)
 
 
@@ -274,11 +274,6 @@ def _in_order(problem: Problem) -> tuple[Any, NDArray[np.int32]]:
     parts = [as_array(each, problem.features) for each in (problem.train, problem.test)]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else scipy.sparse.vstack(parts, format="csr")
     return X, np.concatenate([problem.labels, problem.test_labels]).astype(np.int32)
-
-
-def _fitting(labels: NDArray[np.int32], classes: int) -> str:
-    shares = np.bincount(labels, minlength=classes) / len(labels)
-    return "balanced-accuracy" if shares.min() < 2 * RARE / classes else "accuracy"
 
 
 def _majority(labels: NDArray[np.int32], classes: int) -> NDArray[np.int32]:
@@ -301,6 +296,6 @@ def _counted(labels: NDArray[np.int32], predicted: NDArray[np.int32], classes: i
     return np.array([np.bincount(part, minlength=classes) for part in each])
 
 
-def _best(courses: Sequence[_C], metric: str) -> _C:
-    """Return the best course, the first of equals, and the first of all where nothing is known."""
-    return max(courses, key=lambda each: np.nan_to_num(each.value(metric), nan=-1.0))
+def _best(tracks: Sequence[_C], metric: str) -> _C:
+    """Return the best track, the first of equals, and the first of all where nothing is known."""
+    return max(tracks, key=lambda each: np.nan_to_num(each.value(metric), nan=-1.0))

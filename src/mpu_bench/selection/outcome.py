@@ -188,7 +188,7 @@ class Outcome:
     def reference(self) -> Row | None:
         """The best other reference on the validation set, once it is known on the test set."""
         found = [each for each in self.known if not each.is_own and each.name != CONSTANT]
-        return min(found, key=lambda each: _or_infinite(each.choosing_error), default=None)
+        return min(found, key=lambda each: or_infinite(each.choosing_error), default=None)
 
     def difference(self, one: Row, other: Row) -> Difference:
         """Return by how much one candidate is better than another on the test set, with a test in pairs of rows."""
@@ -256,10 +256,11 @@ def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:
 
 
 def _by_error(row: Row) -> tuple[float, float]:
-    return _or_infinite(row.choosing_error), _or_infinite(row.size)
+    return or_infinite(row.choosing_error), or_infinite(row.size)
 
 
-def _or_infinite(number: float | None) -> float:
+def or_infinite(number: float | None) -> float:
+    """Return a number, or infinity where it is not known: behind all others in an order."""
     return math.inf if number is None else number
 
 

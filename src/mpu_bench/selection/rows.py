@@ -35,6 +35,16 @@ _PAIRS_OF_ROWS = 10_000  # whose distance is looked at
 _SAMPLED, _MOST_NUMBERS = 2000, 20_000_000  # training rows on which exports are compared, and their numbers
 
 
+def shares_of(labels: NDArray[Any], classes: int) -> NDArray[np.float64]:
+    """Return the share of rows that each class has, shape (c,)."""
+    return np.bincount(labels, minlength=classes) / len(labels)
+
+
+def has_rare_class(shares: NDArray[np.float64]) -> bool:
+    """Whether a class has so few of the rows that accuracy says little of it."""
+    return bool(shares.min() < 2 * RARE / len(shares))
+
+
 @dataclass(frozen=True)
 class Source:
     """Where the rows come from: a dataset with its options, where it is kept, what decides the parts; and what chooses.
@@ -153,8 +163,8 @@ class Data:
 
     def fitting_metric(self) -> tuple[str, str]:
         """Return the metric that fits the classes, and why: balanced accuracy where a constant is hard to beat."""
-        shares = np.bincount(self.y, minlength=len(self.problem.classes)) / len(self.y)
-        if shares.min() < 2 * RARE / len(shares):
+        shares = shares_of(self.y, len(self.problem.classes))
+        if has_rare_class(shares):
             name = self.problem.classes[int(shares.argmin())]
             return "balanced-accuracy", f"class '{name}' has {100 * shares.min():.3g} % of the training rows"
         if shares.max() >= 0.5 and self._constant_wins():
