@@ -61,7 +61,7 @@ def _debugging(options: RunOptions) -> Pool:
     from mpu_bench.errors import ConfigError
     from mpu_bench.guard.process import thread_variables
 
-    if options.machines is not None:
+    if options.cluster is not None:
         raise ConfigError("--pdb runs in this process; remove --cluster")
     threads = options.threads or 1
     os.environ.update(thread_variables(threads))

@@ -102,7 +102,7 @@ def steps(found: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
         runs = plan.plan(experiment)
         estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
-        for part in [[label] for label in labels] if options.machines is None else [[*labels]]:
+        for part in [[label] for label in labels] if options.cluster is None else [[*labels]]:
             chosen = [run for run in runs if run.dataset.label in part]
             estimate, products = Estimate.of(estimates.expected(chosen)), sum(map(_products, chosen))
             found_steps.append(Step(ChosenRuns(experiment, runs, chosen, options), products, estimate))

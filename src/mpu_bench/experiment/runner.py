@@ -437,6 +437,6 @@ def opened(
     pool : Pool or None
         By default what the options name.
     """
-    load = disturbance.load_of_others() if options.machines is None else math.nan  # while there are no workers yet
+    load = disturbance.load_of_others() if options.cluster is None else math.nan  # while there are no workers yet
     with pool or options.pool(say, options.threads or 1) as made:
         yield choose(config, options, say, load), made

@@ -161,18 +161,6 @@ def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client,
     assert len(refusals) == len(set(refusals)) == 3  # of each machine one
 
 
-def test_workers_of_one_host_with_other_data_are_told_apart(client: Client, task: Callable[..., Task]) -> None:
-    said = list[str]()
-
-    def on_one_host(dask_worker: Any = None) -> About:
-        return about(dask_worker)._replace(host="lab")
-
-    with ClusterPool(client, say=said.append, make=make, about=on_one_host) as pool:
-        (record,) = (each.record for each in do(pool, [task(2)]).values())
-    assert record.reason.count("lab (tcp://") == 3
-    assert len({line.partition(" cannot")[0] for line in said if "cannot make runs" in line}) == 3
-
-
 def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[..., Task]) -> None:
     said = list[str]()
     with Machines(tmp_path / "slow") as slow:

@@ -16,6 +16,7 @@ from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
+from mpu_bench.errors import StoreError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool.cluster import host
@@ -84,19 +85,6 @@ def test_other_data_than_the_clients_are_refused(ask: Callable[..., Asked]) -> N
     assert made.why.startswith("its data are others than the client's (")
 
 
-def test_a_machine_without_room_or_memory_refuses(ask: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = with_data(ask("finish", data_bytes=1 << 60))
-    made = make(wanted)
-    assert isinstance(made, Refused)
-    assert made.status == RunStatus.OUT_OF_MEMORY
-    assert "of memory free, and the data and their kernel values take 1.2 EB" in made.why
-    monkeypatch.setattr(host.shutil, "disk_usage", lambda _path: (0, 0, 10))
-    made = make(replace(wanted, data_bytes=1000))
-    assert isinstance(made, Refused)
-    assert made.status == RunStatus.UNAVAILABLE
-    assert "has room for 10 bytes, and the data take 1.0 kB" in made.why
-
-
 def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) -> None:
     began = time.monotonic()
     with pytest.raises(host.Unwanted):
@@ -121,27 +109,32 @@ def test_prepared_data_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.Mo
     here, there = (DataDirectory(tmp_path / name, offline=True) for name in ("here", "there"))
     ours, folder = load_problem(card, here), prepared_folder(card, here)
     meta = (folder / "meta.json").read_bytes()
-    assert host.expect(folder.name, meta, 1000) == ""
+    assert host.expect(folder.name, meta)
     for path in folder.iterdir():
         content = path.read_bytes()
         for start in range(0, len(content), 500):
-            assert host.receive(folder.name, path.name, start, content[start : start + 500]) == ""
+            host.receive(folder.name, path.name, start, content[start : start + 500])
     host.arrived(folder.name)
     theirs = load_problem(card, there)
     assert theirs.fingerprint == ours.fingerprint
     for array, same in zip(theirs.train, ours.train, strict=True):
         np.testing.assert_array_equal(array, same)
-    assert host.expect(folder.name, meta, 1000) is None  # it is here
-    assert host.expect(folder.name, b"{}", 1000) == ""  # of other content: it is sent again
+    assert not host.expect(folder.name, meta)  # it is here
+    assert host.expect(folder.name, b"{}")  # of other content: it is sent again
     host.arrived(folder.name)
-    monkeypatch.setattr(host.shutil, "disk_usage", lambda _path: (0, 0, 10))
-    assert "has room for 10 bytes, and the data take 1.0 kB" in (host.expect("another", meta, 1000) or "")
+
+
+def test_data_that_cannot_be_written_are_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
+    (tmp_path / "there").write_text("a file where the folder should be", encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be written"):
+        host.expect("digits", b"{}")
 
 
 def test_no_piece_leaves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
-    assert host.expect("../../x", b"", 0) == ""
-    assert host.receive("../../x", "../../secret.npy", 0, b"a") == ""
+    assert host.expect("../../x", b"")
+    host.receive("../../x", "../../secret.npy", 0, b"a")
     (found,) = tmp_path.rglob("secret.npy")
     assert found.parent == tmp_path / "there" / "prepared" / ".x.coming"
 

@@ -17,9 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-from rich.filesize import decimal
-
 from mpu_bench import files
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.address import is_web
@@ -36,14 +33,15 @@ from mpu_bench.quantities import Record, RunStatus
 RUNS = "mpu-bench"  #: the resource of a worker that a run takes one of, and the threads that make runs there
 _IDLE_SECONDS = 30.0  # after which child processes that nobody needs are ended
 _SECONDS_BETWEEN_PROGRESS = 1.0
+_DIGITS = 4  # of a hash that tells apart machines of one name, and data directories of one machine
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class About(NamedTuple):
     """What a worker says of itself.
 
-    ``machine`` is the same for workers that share a host and its data directory; ``versions`` are those of packages by
-    name, of Python, and of the code of mpu-bench.
+    ``machine`` names it: the same for workers that share a host and its data directory. ``versions`` are those of
+    packages by name, of Python, and of the code of mpu-bench.
     """
 
     machine: str
@@ -64,8 +62,6 @@ class Asked:
         The user file that defines the solver, if one does.
     threads, sharers : int
         Of a run; how many runs share the machine's memory.
-    data_bytes : int
-        Of the prepared arrays.
     """
 
     topic: str
@@ -73,7 +69,6 @@ class Asked:
     plugin: bytes = b""
     threads: int = 1
     sharers: int = 1
-    data_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,10 +98,10 @@ class Unwanted(Exception):  # noqa: N818 - it is no error
 
 def about() -> About:
     """Describe the worker that this is called in."""
-    home = DataDirectory.from_options().folder
+    name, home = socket.gethostname(), DataDirectory.from_options().folder
     boot = _BOOT.read_text(encoding="utf-8").strip() if _BOOT.exists() else ""
-    machine = hashlib.sha256(f"{boot} {socket.gethostname()} {home}".encode()).hexdigest()[:12]
-    return About(machine, socket.gethostname(), versions())
+    digest = hashlib.sha256(f"{boot} {name} {home}".encode()).hexdigest()[:_DIGITS]
+    return About(f"{name} ({digest})", name, versions())
 
 
 async def enlist(slots: int, dask_worker: Any) -> None:
@@ -205,50 +200,37 @@ def make_here(asked: Asked, tell: Callable[[News | str], None], is_wanted: Calla
     is_wanted : function
         Returns whether anybody waits for the run.
     """
-    pool = _slot.begin(asked.threads, asked.sharers)
+    pool, run = _slot.begin(asked.threads, asked.sharers), asked.task.run
     try:
         own, known = DataDirectory.from_options(), asked.task.home
         reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
         home = DataDirectory(own.folder, (*reached, *own.mirrors), known.offline, known.limit, remote=True)
-        task = replace(asked.task, home=home)
-        if lacking := _lack_of_memory(asked):
-            return Refused(RunStatus.OUT_OF_MEMORY, lacking)
-        if lacking := _lack_of_data(pool, task, asked.data_bytes, tell):
-            return Refused(RunStatus.UNAVAILABLE, lacking)
+        if there := run.solver.plugin:
+            here = there._replace(path=_plugin_here(asked, there.path.name, own.folder))
+            run = replace(run, solver=replace(run.solver, plugin=here))
         with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
-            return _made(pool, task, asked, Path(folder), tell, is_wanted)
+            model_file = Path(folder) / "model.mpu"
+            task = replace(
+                asked.task,
+                run=run,
+                home=home,
+                model_file=model_file if asked.task.model_file is not None else None,
+                matrices=None,  # whose folder is on another machine
+                fastest_probe=_slot.fastest_probe,  # of this machine
+            )
+            if lacking := _lack_of_data(pool, task, tell):
+                return Refused(RunStatus.UNAVAILABLE, lacking)
+            outcome = _outcome(pool, task, tell, is_wanted)
+            model = model_file.read_bytes() if model_file.exists() else b""
     finally:
         _slot.rest()
-
-
-def _made(
-    pool: LocalPool,
-    task: Task,
-    asked: Asked,
-    folder: Path,
-    tell: Callable[[News | str], None],
-    is_wanted: Callable[[], bool],
-) -> Made:
-    settings, model_file = task.run.settings, folder / "model.mpu"
-    solver = task.run.solver
-    if there := solver.plugin:
-        here = there._replace(path=_plugin_here(asked, there.path.name, task.home.folder))
-        solver = replace(solver, plugin=here)
-    task = replace(
-        task,
-        run=replace(task.run, solver=solver),
-        model_file=model_file if task.model_file is not None else None,
-        matrices=None,  # whose folder is on another machine
-        fastest_probe=_slot.fastest_probe,  # of this machine
-    )
-    outcome = _outcome(pool, task, tell, is_wanted)
     record = outcome.record
     _slot.fastest_probe = min(_slot.fastest_probe, record.probe_seconds or float("inf"))
     if there:
         traced = record.traceback and record.traceback.replace(str(here.path), str(there.path))
         record = replace(record, reason=record.reason.replace(str(here.path), str(there.path)), traceback=traced)
-    described = _environment(settings.threads, settings.kernel_memory)
-    return Made(record, outcome.checkpoints, described, model_file.read_bytes() if model_file.exists() else b"")
+    described = _environment(run.settings.threads, run.settings.kernel_memory)
+    return Made(record, outcome.checkpoints, described, model)
 
 
 @cache
@@ -276,14 +258,7 @@ def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is
             raise Unwanted
 
 
-def _lack_of_memory(asked: Asked) -> str:
-    needed, free = asked.data_bytes + (asked.task.run.settings.kernel_memory or 0), psutil.virtual_memory().available
-    if needed <= free:
-        return ""
-    return f"it has {decimal(free)} of memory free, and the data and their kernel values take {decimal(needed)}"
-
-
-def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[News | str], None]) -> str:
+def _lack_of_data(pool: LocalPool, task: Task, tell: Callable[[News | str], None]) -> str:
     """Return why the dataset of a run cannot be had here, if so; of all workers of a machine one prepares it."""
     dataset = task.run.dataset
     key = dataset.name, repr(sorted(dataset.options.items())), task.home, task.fingerprint
@@ -291,42 +266,32 @@ def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[
         return ""
     try:
         card = catalog.card(dataset.name, dataset.options)
-        if describe(card, task.home).state != "prepared":
-            if lacking := _lack_of_room(task.home.folder, data_bytes):
-                return lacking
-            if fault := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell)):
-                return fault
-        found = describe(card, task.home).fingerprint
+        if describe(card, task.home).state != "prepared" and (
+            fault := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell))
+        ):
+            return fault
+        fingerprint = describe(card, task.home).fingerprint
     except UserError as fault:
         return str(fault)
-    if found != task.fingerprint:
-        return f"its data are others than the client's ({found}, {task.fingerprint})"
+    if fingerprint != task.fingerprint:
+        return f"its data are others than the client's ({fingerprint}, {task.fingerprint})"
     _HAD.add(key)
     return ""
-
-
-def _lack_of_room(folder: Path, needed: int) -> str:
-    """Return why a folder cannot hold so many bytes more, if so; it need not exist."""
-    existing = next(each for each in (folder, *folder.parents) if each.exists())
-    _, _, free = shutil.disk_usage(existing)
-    return "" if needed <= free else f"{folder} has room for {decimal(free)}, and the data take {decimal(needed)}"
 
 
 def _plugin_here(asked: Asked, name: str, home: Path) -> Path:
     """Write the plugin of a run, by content; return where it is."""
     here = home / "plugins" / hashlib.sha256(asked.plugin).hexdigest()[:16] / name
     if not here.exists():
-        here.parent.mkdir(parents=True, exist_ok=True)
-        with files.written_whole(here) as stream:
-            stream.write(asked.plugin)
+        files.write_all(here.parent, {name: asked.plugin})
     return here
 
 
 # ------------------------------------------------------------------ data that the client sends
 
 
-def expect(name: str, meta: bytes, needed: int) -> str | None:
-    """Return why a prepared dataset cannot be taken, or nothing; None if it is here.
+def expect(name: str, meta: bytes) -> bool:
+    """Return whether a prepared dataset has to be sent.
 
     Parameters
     ----------
@@ -334,32 +299,27 @@ def expect(name: str, meta: bytes, needed: int) -> str | None:
         Of its folder.
     meta : bytes
         What it says of itself: with the hashes of its arrays, which whoever loads them looks at.
-    needed : int
-        Its bytes.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
     """
     folder, coming = _folders(name)
     with suppress(OSError):
         if (folder / META).read_bytes() == meta:
-            return None
-    try:
-        if lacking := _lack_of_room(folder.parent, needed):
-            return lacking
+            return False
+    with files.told_if_unwritable(coming):
         coming.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        return f"{coming}: {fault.strerror}"
-    return ""
+    return True
 
 
-def receive(name: str, file: str, start: int, piece: bytes) -> str:
-    """Write a piece of a file; return what is wrong, if something is."""
+def receive(name: str, file: str, start: int, piece: bytes) -> None:
+    """Write a piece of a file; raises as `expect`."""
     path = _folders(name)[1] / Path(file).name
-    try:
-        with path.open("r+b" if start else "wb") as stream:
-            stream.seek(start)
-            stream.write(piece)
-    except OSError as fault:
-        return f"{path}: {fault.strerror}"
-    return ""
+    with files.told_if_unwritable(path), path.open("r+b" if start else "wb") as stream:
+        stream.seek(start)
+        stream.write(piece)
 
 
 def arrived(name: str) -> None:
