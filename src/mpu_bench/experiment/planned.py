@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -22,13 +22,12 @@ from mpu_bench.errors import UserError
 from mpu_bench.experiment import machine_code
 from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.run import Run, run_id
+from mpu_bench.experiment.run import Run, record_of, run_id
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.quantities import Record
 from mpu_bench.results.problems import problem_of
 from mpu_bench.results.provenance import Needs
 from mpu_bench.results.store import Store
-from mpu_bench.scaled import to_json
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 
@@ -59,26 +58,15 @@ class PlannedRun:
 
     def record(self) -> Record:
         """Return what is known of it before running."""
-        run, solver, known = self.run, self.run.solver, self.description
-        trials = solver.tuning.trials if solver.tuning else [run.trial] if run.trial else []
-        return Record(
-            experiment=run.experiment,
-            dataset=run.dataset.label,
-            split=run.dataset.split or None,
+        solver, known = self.run.solver, self.description
+        return replace(
+            record_of(self.run),
             n=known.n if known else None,
             d=known.d if known else None,
             n_test=known.n_test if known else None,
             classes=len(known.classes) if known and known.classes else None,
-            solver=solver.name,
-            parameters=json.dumps(dict(solver.parameters), default=to_json),
-            kernel=str(solver.kernel),
-            budget_vectors=solver.vectors,
-            trial=None if run.trial is None else str(run.trial),
-            tuned=None if solver.tuning is None else str(solver.tuning),
-            tuned_on_test=int(any(trial.on_test_set for trial in trials)),
             problem=problem_of(solver.name, solver.parameters),
             maximised=int(solvers.load(solver.name).is_maximised),
-            seed=run.seed,
             run_id=self.run_id or None,
         )
 

@@ -6,7 +6,6 @@ it stopped, and what fails stops nothing else. Data that may not or cannot be fe
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -31,12 +30,12 @@ from mpu_bench.resources import config_names
 class Step:
     """Runs of one config, as a rule on one dataset, and how long they train, as far as that is known.
 
-    ``products`` is about how many inner products a pass of each takes together.
+    ``examples`` is how many training examples they have together.
     """
 
     chosen: ChosenRuns
-    products: float
     estimate: Estimate
+    examples: int
 
     def __str__(self) -> str:
         labels = dict.fromkeys(run.dataset.label for run in self.chosen.runs)
@@ -93,37 +92,24 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
 
 
 def steps(found: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
-    """Divide experiments into steps, the cheapest first.
+    """Divide experiments into steps, the cheapest first, and those of unknown time last, by their examples.
 
     On a cluster a step is a whole experiment, so that many machines have enough to do, and not one dataset of it.
     """
-    found_steps = []
+    divided = []
     for experiment in found:
         runs = plan.plan(experiment)
         estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
         for part in [[label] for label in labels] if options.cluster is None else [[*labels]]:
             chosen = [run for run in runs if run.dataset.label in part]
-            estimate, products = Estimate.of(estimates.expected(chosen)), sum(map(_products, chosen))
-            found_steps.append(Step(ChosenRuns(experiment, runs, chosen, options), products, estimate))
-    return sorted(found_steps, key=_cost(found_steps))
+            estimate, examples = Estimate.of(estimates.expected(chosen)), sum(map(_examples, chosen))
+            divided.append(Step(ChosenRuns(experiment, runs, chosen, options), estimate, examples))
+    return sorted(divided, key=lambda step: (step.estimate.unknown > 0, step.estimate.seconds, step.examples))
 
 
-def _cost(every: Sequence[Step]) -> Callable[[Step], float]:
-    """Return what steps are sorted by: their seconds; of one that is not known, those of its inner products.
-
-    What an inner product takes is the median over steps that are known. Where none is, it counts as a second.
-    """
-    known = [step for step in every if not step.estimate.unknown and step.products]
-    rate = statistics.median(step.estimate.seconds / step.products for step in known) if known else 1.0
-    return lambda step: rate * step.products if step.estimate.unknown else step.estimate.seconds
-
-
-def _products(run: Run) -> float:
-    """Return about how many inner products a pass takes: n, or with a kernel n times the vectors there may be."""
-    n = catalog.card(run.dataset.name, run.dataset.options).expected_rows()[0] or 1
-    vectors = run.solver.vectors or min(run.solver.parameters.get("vectors_at_most", n), n)
-    return float(n if run.solver.kernel.name == "linear" else n * vectors)
+def _examples(run: Run) -> int:
+    return catalog.card(run.dataset.name, run.dataset.options).expected_rows()[0] or 0
 
 
 def run(

@@ -11,11 +11,11 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.data.cards.catalog import CARD
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.prepare.load import preprocessing_of, training_content
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.run import Run
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import Origin, SavedModel, made_now
-from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
 
@@ -39,7 +39,7 @@ def save_model(
         Where the dataset is prepared.
     """
     try:
-        preprocessing = _preprocessing(card, home)
+        preprocessing = preprocessing_of(card, home)
         if preprocessing is not None and preprocessing.features != problem.features:
             preprocessing = None
         saved = SavedModel(
@@ -58,15 +58,7 @@ def save_model(
     return "", False
 
 
-def _preprocessing(card: Card, home: DataDirectory) -> Preprocessing | None:
-    from mpu_bench.data.prepare import load
-
-    return load.preprocessing_of(card, home)
-
-
 def _origin(run: Run, card: Card, home: DataDirectory) -> Origin:
-    from mpu_bench.data.prepare.load import training_content
-
     parameters: dict[str, Any] = json.loads(json.dumps(dict(run.solver.parameters), default=to_json))
     own = {name: value for name, value in run.dataset.options.items() if name != CARD}  # which names the user's files
     options: dict[str, Any] = json.loads(json.dumps(own, default=to_json))

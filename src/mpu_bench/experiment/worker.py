@@ -10,20 +10,32 @@ may change whatever they reach.
 from __future__ import annotations
 
 import gc
-import importlib
 import signal
 import sys
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.experiment import disturbance
+from numba.core import event
+
+from mpu_bench import solvers
+from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.core import cache
+from mpu_bench.core.cache import CacheWarning
+from mpu_bench.core.clock import COMPILER, GETTING_READY  # which hears of compiling before this does
+from mpu_bench.core.jit import GETS_READY
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.progress import Advance
+from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.errors import DataError, UserError
+from mpu_bench.experiment import bind, disturbance, machine_code, saving, shared_matrix, trace
 from mpu_bench.experiment.messages import (
     Compiled,
     Compiler,
@@ -34,25 +46,27 @@ from mpu_bench.experiment.messages import (
     Preparation,
     Prepared,
     Task,
+    Work,
     encode,
 )
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
+from mpu_bench.experiment.tuning import holdout
 from mpu_bench.guard.messages import Channel
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.models.parts import bytes_of
 from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.solvers.plugins import tracebacks
 from mpu_bench.texts import MOST_BYTES, plain
 
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
-_NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
-                        "mpu_bench.models.parts")  # fmt: skip
+_SECONDS_BETWEEN_MESSAGES = 0.1  # of how far a preparation is
 
 
 def serve(descriptor: int, jobs: int) -> None:
     """Answer what comes over a connection, until it is closed."""
-    for module in _NEEDED_BY_EVERY_RUN:  # before what is there is frozen
-        importlib.import_module(module)
-    _prune_compiled_code()
+    cache.prune()  # what earlier versions have compiled; here, because importing `core` must write and delete nothing
     channel = Channel(descriptor)
     executor = RunExecutor(lambda message: channel.send(encode(message)), jobs)
     executor.tell_when_compiling()
@@ -68,11 +82,35 @@ def _flush() -> None:
             stream.flush()
 
 
-def _prune_compiled_code() -> None:
-    """Remove what earlier versions have compiled; here, because importing `core` must write and delete nothing."""
-    from mpu_bench.core import cache
+class _Sent:
+    """Progress that is shown in another process; `pool.local.Shown` is its other end."""
 
-    cache.prune()
+    def __init__(self, send: Callable[[Work], None]) -> None:
+        self._send = send
+        self._numbers = count()
+
+    @contextmanager
+    def transfer(self, label: str, total: int | None, done: int = 0) -> Iterator[Advance]:
+        """Follow a piece of work, with a message now and then."""
+        number, waiting, last = next(self._numbers), 0, time.monotonic()
+
+        def advance(further: int) -> None:
+            nonlocal waiting, last
+            waiting += further
+            if time.monotonic() - last >= _SECONDS_BETWEEN_MESSAGES:
+                self._send(Work("advance", number, done=waiting))
+                waiting, last = 0, time.monotonic()
+
+        self._send(Work("begin", number, text=label, total=total, done=done))
+        try:
+            yield advance
+        finally:
+            self._send(Work("advance", number, done=waiting))
+            self._send(Work("end", number))
+
+    def note(self, line: str) -> None:
+        """Send a line."""
+        self._send(Work("note", text=line))
 
 
 @dataclass
@@ -107,17 +145,12 @@ class RunExecutor:
             self.send(failed)
 
     def _prepare_data(self, preparation: Preparation) -> Prepared:
-        from mpu_bench.experiment.preparation import prepare
-
+        """Fetch and prepare a dataset unless it is there; report progress meanwhile."""
         self._problem = None
-        return prepare(preparation, self.send)
+        load_problem(catalog.card(preparation.name, preparation.options), preparation.home, _Sent(self.send))
+        return Prepared()
 
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
-        from mpu_bench import solvers
-        from mpu_bench.experiment import bind, machine_code, shared_matrix, trace
-        from mpu_bench.kernels import matrix as kernel_matrix
-        from mpu_bench.models.parts import bytes_of
-
         run, settings, began = task.run, task.run.settings, time.perf_counter()
         provision = kernel_matrix.PROVISION
         provision.memory, provision.processes, provision.shared = settings.kernel_memory, self.jobs, None
@@ -199,12 +232,6 @@ class RunExecutor:
 
     def _load(self, task: Task) -> tuple[Any, Any]:
         """Return the problem of a run, which is the last one's if its data are the same, and its kernel."""
-        from mpu_bench.data.cards import catalog
-        from mpu_bench.data.prepare.load import load_problem
-        from mpu_bench.errors import DataError
-        from mpu_bench.experiment import bind
-        from mpu_bench.experiment.tuning import holdout
-
         self.send(Phase("loading"))
         dataset = task.run.dataset
         key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
@@ -229,11 +256,6 @@ class RunExecutor:
 
         These seconds have a limit of their own.
         """
-        from numba.core import event
-
-        from mpu_bench.core.clock import GETTING_READY  # hears it first
-        from mpu_bench.core.jit import GETS_READY
-
         executor = self
 
         class Heard(event.Listener):
@@ -257,12 +279,6 @@ class RunExecutor:
             The seconds it took, and what its reader must know of them: a solver of a user's own may fail on so few
             rows and be right on all, so that only its run says what becomes of it.
         """
-        from mpu_bench.config.schema import Checkpoints, Stop
-        from mpu_bench.core.cache import CacheWarning
-        from mpu_bench.core.clock import COMPILER
-        from mpu_bench.experiment import bind, machine_code, trace
-        from mpu_bench.kernels import matrix as kernel_matrix
-
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
         key = (run.solver.name, machine_code.variant(run), run.solver.kernel.name, types)
         if key in self._warm:
@@ -300,18 +316,12 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     """Save the model of a run where that is asked for; return why it is not, if so, and whether it never can be."""
     if task.model_file is None or traced.status is RunStatus.DIVERGED:
         return "", False
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.experiment import saving
-
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
     return saving.save_model(task.model_file, traced.model, run=task.run, problem=problem, card=card, home=task.home)
 
 
 def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     """Return what is said of an exception; the text of one may fail, too."""
-    from mpu_bench.errors import UserError
-    from mpu_bench.solvers.plugins import tracebacks
-
     said = _text(fault)
     if isinstance(fault, UserError):
         return Failed("error", said)
@@ -363,9 +373,6 @@ def _forget_signal_handlers() -> None:
 
 
 def _check_classes(run: Run, problem: Any) -> None:
-    from mpu_bench import solvers
-    from mpu_bench.errors import DataError
-
     name = run.solver.name
     separates_two = solvers.load(name).classes == "two" and "multiclass" not in run.solver.parameters
     if separates_two and len(problem.classes) != 2:

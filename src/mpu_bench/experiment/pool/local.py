@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from types import TracebackType
 from typing import Any
 
 from mpu_bench.config.schema import Limits
@@ -31,12 +33,45 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.worker import WorkerHandle
-from mpu_bench.experiment.preparation import Shown
 from mpu_bench.guard.process import Ended, over, wait_for
 from mpu_bench.quantities import Ending, RunStatus
 
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
+
+
+class Shown:
+    """Shows what a worker tells of its work; at its end transfers that were not ended are left as they are."""
+
+    def __init__(self, shown: progress.Progress) -> None:
+        self._progress = shown
+        self._transfers: dict[int, tuple[AbstractContextManager[progress.Advance], progress.Advance]] = {}
+
+    def __enter__(self) -> Shown:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with ExitStack() as left:
+            for transfer, _ in self._transfers.values():
+                left.push(transfer)
+            self._transfers = {}
+
+    def show(self, work: Work) -> None:
+        """Show a message."""
+        match work.step:
+            case "note":
+                self._progress.note(work.text)
+            case "begin":
+                transfer = self._progress.transfer(work.text, work.total, work.done)
+                self._transfers[work.number] = transfer, transfer.__enter__()
+            case "advance" if work.number in self._transfers:
+                self._transfers[work.number][1](work.done)
+            case "end" if work.number in self._transfers:
+                self._transfers.pop(work.number)[0].__exit__(None, None, None)
+            case _:
+                pass
 
 
 class LocalPool(Pool):
