@@ -8,15 +8,20 @@ import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mpu_bench.cli.listing import columns
 from mpu_bench.cli.options import console, say, write
-from mpu_bench.errors import DataError
-from mpu_bench.yaml_text import load
-
-if TYPE_CHECKING:
-    from mpu_bench.data.user_files.adding import Added, Wishes
-    from mpu_bench.data.user_files.looking import Looked
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.parts import Split
+from mpu_bench.data.cards.schema import can_name_a_file
+from mpu_bench.data.download.progress import for_console
+from mpu_bench.data.user_files.adding import Added, Wishes, card_text, look, name_of
+from mpu_bench.data.user_files.looking import Looked
+from mpu_bench.document import Document
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.files import write_all
+from mpu_bench.yaml_text import Locations, load
 
 FOLDER = Path("datasets")
 _MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
@@ -40,9 +45,6 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     UserError
         If an option or the file is wrong, or there is such a dataset already.
     """
-    from mpu_bench.data.user_files.adding import card_text, name_of
-    from mpu_bench.files import write_all
-
     wishes = wishes_of(given, "data add")
     called = name or name_of(file)
     card_path = _card_path(called, force)
@@ -63,11 +65,6 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     ConfigError
         Naming the option.
     """
-    from mpu_bench.data.user_files.adding import Wishes
-    from mpu_bench.document import Document
-    from mpu_bench.errors import ConfigError
-    from mpu_bench.yaml_text import Locations
-
     steps: dict[str | int, Locations] = {key: Locations(f"--{key.replace('_', '-')}") for key in given}
     wishes: Wishes = Document(dict(given), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
     return wishes
@@ -75,10 +72,6 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
 
 def _card_path(name: str, force: bool) -> Path:
     """Return where the card goes, and refuse to hide another dataset or to replace a card unasked."""
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.data.cards.schema import can_name_a_file
-    from mpu_bench.errors import DataError
-
     path = FOLDER / f"{name}.yaml"
     if not can_name_a_file(name):
         raise DataError(f"'{name}' cannot be the name of a dataset; use letters, digits and . + - _: --name NAME")
@@ -90,9 +83,6 @@ def _card_path(name: str, force: bool) -> Path:
 
 
 def _looked(file: Path, wishes: Wishes) -> Added:
-    from mpu_bench.data.download.progress import for_console
-    from mpu_bench.data.user_files.adding import look
-
     with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
         return look(file, wishes, advance)
 
@@ -105,14 +95,12 @@ def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
             option = key.replace("_", "-")
             if isinstance(each, bool):
                 words.append(f"--{option}" if each else f"--no-{option}")
-            elif (key, each) not in (("seed", 0), ("missing", "refuse")):
+            else:
                 words += [f"--{option}", str(each)]
     return shlex.join([*words, "--name", name, "--force"])
 
 
 def _show(name: str, added: Added) -> None:
-    from mpu_bench.cli.listing import columns
-
     counted, out = added.counted, console()
     if added.columns:
         out.print(columns(("column", "type", "distinct", "missing", "from", "to", ""), _rows(added)))
@@ -135,8 +123,6 @@ def _show(name: str, added: Added) -> None:
 
 def _parts(added: Added) -> tuple[int, int]:
     """Return the numbers of training and test rows."""
-    from mpu_bench.data.cards.parts import Split
-
     total = sum(added.counted.train.values())
     if added.counted.test is not None:
         return total, sum(added.counted.test.values())

@@ -14,21 +14,7 @@ from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import (
-    check,
-    check_solver,
-    compare,
-    data,
-    exporting,
-    info,
-    interruption,
-    models,
-    new,
-    reproduce,
-    results,
-    run,
-    selecting,
-)  # fmt: skip
+from mpu_bench.cli import data, info, interruption, models, own_solver, reproduce, results, run, trying
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -45,18 +31,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    run.run, results.show, check.check, reproduce.reproduce, results.plot, results.report, compare.compare,
+    run.run, results.show, results.check, reproduce.reproduce, results.plot, results.report, results.compare,
     results.export, results.clean, models.predict, models.evaluate,
 ):  # fmt: skip
     app.command()(verb)
-app.command("try")(selecting.try_)
-app.command("export-c")(exporting.export_c)
-app.command("export-onnx")(exporting.export_onnx)
+app.command("try")(trying.try_)
+app.command("export-c")(models.export_c)
+app.command("export-onnx")(models.export_onnx)
 app.command("list")(info.list_kind)
-app.command("check-solver")(check_solver.check_solver)
+app.command("check-solver")(own_solver.check_solver)
 app.command()(info.info)
 app.add_typer(data.app, name="data")
-app.add_typer(new.app, name="new")
+app.add_typer(own_solver.app, name="new")
 
 
 @runtime_checkable

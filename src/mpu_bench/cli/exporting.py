@@ -1,26 +1,31 @@
-"""``mpu-bench export-c``: a saved model as one C file, which is compiled and compared."""
+"""Saved models as C and ONNX: written once they are compiled, or run, and compared with Python."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from mpu_bench.cli.models import Force, ModelFile, check_free
-from mpu_bench.cli.options import FAILED, DataFolder, say, write
+from mpu_bench.cli.options import FAILED, say, write
+from mpu_bench.cli.predicting import check_free, pieces_of
+from mpu_bench.core.models import labels_of
+from mpu_bench.core.rows import Dense
+from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.errors import DataError, UserError
+from mpu_bench.experiment.options import FolderOptions
+from mpu_bench.files import told_if_unwritable, write_text
 from mpu_bench.installed import extra
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from mpu_bench.models.export.agreement import RowsAtHand
-    from mpu_bench.models.export.c_fixed_machines import FixedPoint
-    from mpu_bench.models.export.c_float import Source
-    from mpu_bench.models.export.device import Device
-    from mpu_bench.models.export.footprint import Footprint
-    from mpu_bench.models.export.portable import Portable
-    from mpu_bench.models.saved import SavedModel
+from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
+from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand
+from mpu_bench.models.export.c_fixed_machines import FixedPoint
+from mpu_bench.models.export.c_float import Source
+from mpu_bench.models.export.device import Device, named
+from mpu_bench.models.export.footprint import Footprint, footprint, raw_rows
+from mpu_bench.models.export.portable import Portable, dense_features, portable, too_coarse
+from mpu_bench.models.saved import SavedModel, load
 
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
 _MADE_UP_ROWS = 20  # to run where there are no others
@@ -28,60 +33,29 @@ _MOST_BITS = 16
 
 
 def export_c(
-    model: ModelFile,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default standard output.")
-    ] = None,
-    check: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Rows to compare labels on: a file, or a dataset.")
-    ] = None,
-    fixed_point: Annotated[
-        bool, typer.Option("--fixed-point", help="Use integers only, for processors without floating point.")
-    ] = False,
-    bits: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=8, max=16, help="The bits of a number with --fixed-point. By default 16."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The prefix of the C functions. By default the name of the file.")
-    ] = None,
-    with_test: Annotated[
-        bool,
-        typer.Option(
-            "--with-test", help="Also write a test program with rows of --check, a makefile and an Arduino sketch."
-        ),
-    ] = False,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compile for cortex-m0 or cortex-m4, and run in qemu.")
-    ] = None,
-    force: Force = False,
-    data_folder: DataFolder = None,
+    model: Path,
+    out: Path | None,
+    check: str | None,
+    home: DataDirectory,
+    *,
+    fixed_point: bool,
+    bits: int | None,
+    name: str | None,
+    with_test: bool,
+    device: str | None,
+    force: bool,
 ) -> None:
-    """Export a saved model as C, and check it against Python.
-
-    The file is for small devices, and stands alone. Exit code 1: fewer than 99% of the labels agree, and nothing is
-    written.
-    """
-    from mpu_bench import load
-    from mpu_bench.errors import UserError
-    from mpu_bench.files import told_if_unwritable, write_text
-    from mpu_bench.models.export import c_test
-    from mpu_bench.models.export.agreement import sourced
-    from mpu_bench.models.export.device import named
-    from mpu_bench.models.export.footprint import footprint
-    from mpu_bench.models.export.portable import portable
-
+    """Write a model as C, or raise what `mpu-bench export-c` exits with; the parameters are the options."""
     target = None if device is None else named(device)
-    if out is not None:
-        check_free(out, force)
+    check_free(out, force)
     if bits is not None and not fixed_point:
         raise UserError("--bits needs --fixed-point: it is the width of its integers")
     saved = load(model)
     portable_model = portable(saved)
-    rows = _rows_at_hand(saved, portable_model, check, data_folder)
+    rows = _rows_at_hand(saved, portable_model, check, home)
     if with_test and (out is None or rows is None or rows.numbers is None):
         raise UserError("--with-test needs --out FILE, and rows to test it on: a file of raw ones, --check DATA")
-    source, how = sourced(
+    source, how = agreement.sourced(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
@@ -105,25 +79,13 @@ def export_c(
     _tell_sizes(source)
 
 
-def export_onnx(
-    model: ModelFile,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
-    check: Annotated[str | None, typer.Option(metavar="DATA", help="A file of rows to compare labels on.")] = None,
-    force: Force = False,
-) -> None:
-    """Export a saved model to ONNX, and check it against Python.
-
-    The check needs onnxruntime. Exit code 1: fewer than 99% of the labels agree, and nothing is written.
-    """
-    from mpu_bench import load
-    from mpu_bench.models.export import onnx_graph
-    from mpu_bench.models.export.portable import portable
-
+def export_onnx(model: Path, out: Path, check: str | None, force: bool) -> None:
+    """Write a model as ONNX, or raise what `mpu-bench export-onnx` exits with; the parameters are the options."""
     check_free(out, force)
     saved = load(model)
     portable_model = portable(saved)
     content = onnx_graph.onnx_bytes(portable_model)
-    rows = None if check is None else _rows_at_hand(saved, portable_model, check)
+    rows = None if check is None else _rows_at_hand(saved, portable_model, check, FolderOptions().home)
     _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
     onnx_graph.write_onnx(out, content)
     answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
@@ -132,10 +94,6 @@ def export_onnx(
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
     """Refuse to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
-    from mpu_bench.errors import DataError
-    from mpu_bench.models.export.agreement import LEAST_AGREEMENT
-    from mpu_bench.models.export.portable import too_coarse
-
     if share is not None and share < LEAST_AGREEMENT:
         say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
@@ -145,15 +103,10 @@ def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) 
 
 def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> float | None:
     """Return the share of labels that are the same, and print it, or why nothing was compared."""
-    import numpy as np
-
-    from mpu_bench.core.models import labels_of
-    from mpu_bench.models.export.onnx_graph import runtime_answers
-
     if rows is None or rows.numbers is None:
         say("labels not compared: no raw rows; name a file with --check DATA")
         return None
-    found = runtime_answers(content, rows.numbers)
+    found = onnx_graph.runtime_answers(content, rows.numbers)
     if found is None:
         say(f"labels not compared: onnxruntime is not installed; {extra('onnx')}")
         return None
@@ -174,17 +127,8 @@ def _counted(rows: RowsAtHand, which: str) -> str:
     return counted if rows.whole else f"the first {counted} (the limit)"
 
 
-def _rows_at_hand(
-    saved: SavedModel, model: Portable, data: str | None, data_folder: Path | None = None
-) -> RowsAtHand | None:
+def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: DataDirectory) -> RowsAtHand | None:
     """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
-    import numpy as np
-
-    from mpu_bench.cli.model_rows import pieces_of
-    from mpu_bench.core.rows import Dense
-    from mpu_bench.models.export.agreement import RowsAtHand
-    from mpu_bench.models.export.portable import dense_features
-
     most = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(model.features, len(model.columns))))
     if data is None:
         if model.vectors is None or not model.vectors.shape[0]:
@@ -195,7 +139,7 @@ def _rows_at_hand(
     features_of: list[Any] = []
     scores: list[Any] = []
     found, whole = 0, True
-    for piece in pieces_of(saved, data, None, labelled=False, data_folder=data_folder):
+    for piece in pieces_of(saved, data, None, labelled=False, home=home):
         if found >= most:
             whole = False
             break
@@ -214,8 +158,6 @@ def _compared(
     model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
 ) -> float | None:
     """Return the share of labels that are the same, and print it, or why nothing was compared."""
-    from mpu_bench.models.export import agreement, compiler
-
     if rows is None:
         say("labels not compared: no rows; name a file with --check DATA")
         return None
@@ -237,13 +179,6 @@ def _as_given(
     saved: SavedModel, model: Portable, rows: RowsAtHand | None, how: FixedPoint | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return rows as the C file takes them, with Python's labels; rows of random features where there are none."""
-    import numpy as np
-
-    from mpu_bench.core.models import labels_of
-    from mpu_bench.core.rows import Dense
-    from mpu_bench.models.export.agreement import RowsAtHand
-    from mpu_bench.models.export.footprint import raw_rows
-
     if rows is None:
         features = np.random.default_rng(0).normal(size=(_MADE_UP_ROWS, model.features)).astype(np.float32)
         features[:, model.made_of_columns :] = model.constants
@@ -254,8 +189,6 @@ def _as_given(
 
 def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
     """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
-    from mpu_bench.models.export.agreement import LEAST_AGREEMENT
-
     say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
     say(f"{device.name}: {found.instructions:,} instructions per prediction, {found.duration(device)}")
     if found.estimated:

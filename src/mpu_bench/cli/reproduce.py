@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mpu_bench.cli.options import BAD_INPUT, FAILED, HELD, INTERRUPTED, Plain, console, say, takes
+from mpu_bench.cli.options import BAD_INPUT, FAILED, INTERRUPTED, INTERRUPTION, Plain, console, say, takes
 from mpu_bench.experiment.options import ReproduceOptions
 
 
@@ -51,7 +51,7 @@ def reproduce(
     try:
         failures += reproduction.make(experiments, options, Display(console(stderr=True), not plain).listening, say)
     except KeyboardInterrupt:
-        say(HELD)
+        say(INTERRUPTION)
         code = INTERRUPTED
     except ClusterError as fault:
         say(str(fault))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import FAILED, HELD, INTERRUPTED, Plain, complete_config, console, say, takes
+from mpu_bench.cli.options import FAILED, INTERRUPTED, INTERRUPTION, Plain, complete_config, console, say, takes
 from mpu_bench.experiment.options import RunOptions
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) ->
         with Display(console(stderr=True), table).listening() as listener:
             code = 0 if make(listener) else FAILED
     except KeyboardInterrupt:
-        say(HELD)
+        say(INTERRUPTION)
         if not (folder / FILE).is_file():
             return INTERRUPTED
         code = INTERRUPTED

@@ -49,7 +49,52 @@ def option(default: Any, meaning: str, kind: Any = None, **typed: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class FolderOptions:
+    """Where data are."""
+
+    data: Path | str | None = option(
+        None,
+        "The data directory. By default MPU_BENCH_DATA, or your user data folder.",
+        Path | None,
+        metavar="DIR",
+        show_default=False,
+    )
+
+    @property
+    def home(self) -> DataDirectory:
+        """The data directory."""
+        return self._home(None, True)
+
+    def _home(self, mirror: str | None, offline: bool) -> DataDirectory:
+        from mpu_bench.data.download.cache import DataDirectory
+
+        return DataDirectory.from_options(None if self.data is None else Path(self.data), mirror, offline)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(FolderOptions):
+    """Where data are, and where they come from."""
+
+    mirror: str | None = option(
+        None,
+        "A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
+        str | None,
+        metavar="URL|DIR",
+        show_default=False,
+    )
+    offline: bool | None = option(
+        None, "Do not use the network. By default MPU_BENCH_OFFLINE decides.", bool, show_default=False
+    )
+
+    @property
+    def home(self) -> DataDirectory:
+        """The data directory."""
+        offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
+        return self._home(self.mirror, offline)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(DataOptions):
     """Where and how runs are made, and where their results go."""
 
     profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
@@ -69,23 +114,6 @@ class Options:
     send_data: bool = option(False, "Send prepared data to the cluster. By default each machine downloads it.")
     results: Path | str = option(
         Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR"
-    )
-    data: Path | str | None = option(
-        None,
-        "The data directory. By default MPU_BENCH_DATA, or your user data folder.",
-        Path | None,
-        metavar="DIR",
-        show_default=False,
-    )
-    mirror: str | None = option(
-        None,
-        "A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
-        str | None,
-        metavar="URL|DIR",
-        show_default=False,
-    )
-    offline: bool | None = option(
-        None, "Do not use the network. By default MPU_BENCH_OFFLINE decides.", bool, show_default=False
     )
     progress: bool = option(False, "Print on stderr what the command prints: a line per run, and remarks.", False)
 
@@ -109,14 +137,6 @@ class Options:
     def folder(self) -> Path:
         """Where results are kept."""
         return Path(self.results)
-
-    @property
-    def home(self) -> DataDirectory:
-        """The data directory."""
-        from mpu_bench.data.download.cache import DataDirectory
-
-        offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
-        return DataDirectory.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
 
     def _check_cluster(self) -> None:
         """Reject options that mean nothing without a cluster, or with one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataDirectory
@@ -41,7 +41,7 @@ class Pool(ABC):
     that of Ctrl-C passes; `close`, which leaving the context does, then ends what is under way.
     """
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

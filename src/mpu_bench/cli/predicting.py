@@ -1,7 +1,10 @@
-"""The rows of a file, or of a dataset, as a saved model takes them, piece by piece, with their labels."""
+"""What a saved model says of rows, which it takes piece by piece from a file or a dataset: labels, errors."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +14,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.cli.options import data_directory
-from mpu_bench.core.rows import Rows, count
+from mpu_bench.cli.options import TextOptions, console, say, write
+from mpu_bench.core.models import labels_of
+from mpu_bench.core.rows import Rows, count, take
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.compression import digest_stream, open_content
+from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import OwnFile, open_table
+from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.files import is_file
-from mpu_bench.models.saved import SavedModel
+from mpu_bench.files import is_file, told_if_unwritable, written_whole
+from mpu_bench.models.evaluation import METRICS, Confusion, score_of
+from mpu_bench.models.inputs import with_constant
+from mpu_bench.models.probabilities import brier_score, calibration_error
+from mpu_bench.models.saved import SavedModel, load
 from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.quantities import DECLARED
+from mpu_bench.report.tables import Table as Printed
 
 _ROWS_AT_ONCE = 4096
+_MOST_SCORES = 10_000_000  # that are kept to be ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +56,7 @@ def pieces_of(
     data: str,
     label: str | None,
     labelled: bool,
-    data_folder: Path | None = None,
+    home: DataDirectory,
     *,
     separator: str | None = None,
     header: bool | None = None,
@@ -57,8 +72,7 @@ def pieces_of(
         The column of a table that holds the label; None: that of the model, or one that is called so.
     labelled : bool
         Whether the rows must have labels, whose classes are then found.
-    data_folder : Path or None
-        Where datasets are kept.
+    home : DataDirectory
     separator : str or None
         The character between the cells of a file of text, or ``"tab"``; None: it is found out.
     header : bool or None
@@ -70,8 +84,8 @@ def pieces_of(
         Naming the file: it is neither, cannot be read, has other columns, or a value or label is unknown.
     """
     path = Path(data)
-    if not is_file(path) and _is_dataset(data):
-        yield from _prepared(saved, data, data_folder)
+    if not is_file(path) and data in catalog.names():
+        yield from _prepared(saved, data, home)
         return
     known, separator = (*_names(saved), *([label] if label else ())), unnamed(separator)
     if separator is not None and len(separator) != 1:
@@ -87,21 +101,10 @@ class _InFileError(DataError):
     """What is wrong with the content of a file, which is named once."""
 
 
-def _is_dataset(name: str) -> bool:
-    from mpu_bench.data.cards import catalog
-
-    return name in catalog.names()
-
-
-def _prepared(saved: SavedModel, name: str, folder: Path | None) -> Iterator[Piece]:
+def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Piece]:
     """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
-    from mpu_bench.core.rows import take
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.data.prepare.load import load_problem
-    from mpu_bench.models.inputs import with_constant
-
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), data_directory(folder))
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), home)
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
@@ -210,3 +213,142 @@ def _complete(texts: Any, name: str, first_row: int) -> NDArray[np.float64]:
         row = first_row + int(np.flatnonzero(np.isnan(numbers))[0])
         raise DataError(f"row {row}, column '{name}': no number")
     return numbers
+
+
+# ------------------------------------------------------------------ predictions
+
+
+def predict(
+    model: Path,
+    data: str,
+    label: str | None,
+    options: TextOptions,
+    *,
+    out: Path | None,
+    scores: bool,
+    probabilities: bool,
+) -> None:
+    """Write the labels of rows as CSV, to a file or to standard output; the parameters are the options of the verb."""
+    texts = _predictions(load(model), data, label, options, scores=scores, probabilities=probabilities)
+    if out is None:
+        for text in texts:
+            write(text)
+        return
+    rows = -1
+    with told_if_unwritable(out), written_whole(out) as stream:
+        for text in texts:
+            stream.write(text.encode(errors="backslashreplace"))
+            rows += text.count("\n")
+    say(f"written: {out}, {rows:,} rows")
+
+
+def _pieces(
+    saved: SavedModel, data: str, label: str | None, options: TextOptions, labelled: bool = False
+) -> Iterator[Piece]:
+    header, separator = options.header, options.separator
+    return pieces_of(saved, data, label, labelled, options.home, separator=separator, header=header)
+
+
+def check_free(path: Path | None, force: bool) -> None:
+    """Raise an error if a file would be overwritten without --force.
+
+    Raises
+    ------
+    ConfigError
+        If there is a file of that name.
+    """
+    if path is not None and path.exists() and not force:
+        raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
+
+
+def _predictions(
+    saved: SavedModel, data: str, label: str | None, read: TextOptions, *, scores: bool, probabilities: bool
+) -> Iterator[str]:
+    """Yield CSV: the heading, then the rows piece by piece."""
+    begun = False
+    for piece in _pieces(saved, data, label, read):
+        values = saved.scores_of(piece.rows, piece.first_row)
+        labels, names = saved.classes.labels[labels_of(values)].tolist(), saved.classes.names
+        columns: list[str] = []
+        numbers = np.zeros((len(labels), 0))
+        if scores:
+            columns += [f"score of {name}" for name in (names[1:] if values.shape[1] == 1 else names)]
+            numbers = np.hstack([numbers, values])
+        if probabilities:
+            columns += [f"probability of {name}" for name in names]
+            numbers = np.hstack([numbers, saved.probabilities_of(values)])
+        if not begun:
+            yield _csv([["row", "label", *columns]])
+            begun = True
+        rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
+        yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
+
+
+def _csv(rows: list[list[Any]]) -> str:
+    """Return CSV for programs: a label is as it is in the data, also where a spreadsheet takes it for a formula."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+# ------------------------------------------------------------------ evaluation
+
+
+def evaluate(model: Path, data: str, label: str | None, options: TextOptions) -> None:
+    """Print the errors of a model on labelled rows; the parameters are the options of the verb."""
+    saved = load(model)
+    confusion = Confusion.of(len(saved.classes))
+    seen: list[tuple[Any, Any]] = []
+    for piece in _pieces(saved, data, label, options, labelled=True):
+        if piece.classes is not None:
+            scores = saved.scores_of(piece.rows, piece.first_row)
+            confusion.add_scores(piece.classes, scores)
+            if confusion.rows * scores.shape[1] <= _MOST_SCORES:
+                seen.append((piece.classes, scores))
+    if not confusion.rows:
+        raise DataError(f"{data}: has no rows")
+    labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
+    _print_evaluation(saved, confusion, _ranked(saved, labels, scores) if len(labels) == confusion.rows else None)
+    if _is_trained_on(saved, data):
+        say(f"{data}: contains the rows that this model was trained on: expect larger errors on new rows")
+
+
+def _ranked(saved: SavedModel, labels: Any, scores: Any) -> dict[str, str]:
+    """Return the metrics of scores and of probabilities that exist, as they are printed."""
+    predicted, names = labels_of(scores), ("f1", "auc", "average-precision")
+    known = {METRICS[name]: score_of(name, labels, predicted, scores) for name in names}
+    found = {f"{words}, %": f"{100 * score:.2f}" for words, score in known.items() if not math.isnan(score)}
+    if saved.sigmoids is not None:
+        probabilities = saved.probabilities_of(scores)
+        found["Brier score"] = f"{brier_score(labels, probabilities):.4f}"
+        found["calibration error, %"] = f"{100 * calibration_error(labels, probabilities):.2f}"
+    return found
+
+
+def _is_trained_on(saved: SavedModel, data: str) -> bool:
+    """Return whether a file has the content of one that the model was trained on."""
+    if not saved.origin.trained_on or not is_file(Path(data)):
+        return False
+    with open_content(Path(data)) as content:
+        return digest_stream(content, lambda _count: None)[0] in saved.origin.trained_on
+
+
+def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, str] | None) -> None:
+    shown, values = console(), confusion.by_class()
+    shown.tell(f"rows: {confusion.rows:,}")
+    shown.tell(f"error, %: {100 * confusion.error:.2f}")
+    for name, words in (
+        ("balanced_error", "balanced error, %"),
+        ("positives_found", DECLARED["positives_found"].heading),
+        ("constant_error", "error of a constant, %"),
+    ):
+        if (value := values[name]) is not None:
+            shown.tell(f"{words}: {100 * value:.2f}")
+    if ranked is None:
+        shown.tell(f"other metrics are not computed: there are more than {_MOST_SCORES:,} scores")
+    for words, text in (ranked or {}).items():
+        shown.tell(f"{words}: {text}")
+    names = saved.classes.names
+    rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
+    headings = ["of class", *(f"as {name}" for name in names)]
+    shown.print(Drawn(Printed(headings, rows, "l" + "r" * len(names)), framed=False))
