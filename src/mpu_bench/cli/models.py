@@ -26,7 +26,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file
 @takes(TextOptions)
 def predict(
     model: ModelFile,
-    data: DataFile,
+    rows: DataFile,
     options: TextOptions,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The CSV file to write. By default standard output.")
@@ -45,18 +45,18 @@ def predict(
     from mpu_bench.cli import predicting
 
     predicting.check_free(out, force)
-    predicting.predict(model, data, label, options, out=out, scores=scores, probabilities=probabilities)
+    predicting.predict(model, rows, label, options, out=out, scores=scores, probabilities=probabilities)
 
 
 @takes(TextOptions)
-def evaluate(model: ModelFile, data: DataFile, options: TextOptions, label: LabelColumn = None) -> None:
+def evaluate(model: ModelFile, rows: DataFile, options: TextOptions, label: LabelColumn = None) -> None:
     """Evaluate a saved model on labelled rows.
 
     Prints the error, other metrics and the confusion matrix.
     """
     from mpu_bench.cli import predicting
 
-    predicting.evaluate(model, data, label, options)
+    predicting.evaluate(model, rows, label, options)
 
 
 @takes(FolderOptions)
