@@ -274,15 +274,11 @@ def explain(error: ValidationError, node: Node, schema: Any) -> str:
         What it was validated against; its keys are suggested for those that it does not know.
     """
     errors = error.errors(include_url=False)
-    lines = [_explain_one(each, node, schema) for each in errors[:_MOST_ERRORS]]
+    document, first = node.document, errors[:_MOST_ERRORS]
+    lines = [_line(document, _blamed(each, node), _message_of(each, document, schema)) for each in first]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"and {len(errors) - _MOST_ERRORS} more")
     return "\n".join(dict.fromkeys(lines))
-
-
-def _explain_one(error: Any, node: Node, schema: Any) -> str:
-    key, message = _blamed(error, node), _said(error, node.document, schema)
-    return _line(node.document, key, message)
 
 
 def _blamed(error: Any, node: Node) -> Key:
@@ -294,7 +290,7 @@ def _blamed(error: Any, node: Node) -> Key:
     return (*key, cause.key) if isinstance(cause, MisfitError) else key
 
 
-def _said(error: Any, document: Document, schema: Any) -> str:
+def _message_of(error: Any, document: Document, schema: Any) -> str:
     """Return what one of pydantic's errors says of a key."""
     steps, context, given = error["loc"], error.get("ctx", {}), error.get("input")
     match error["type"]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import plan, planned
-from mpu_bench.experiment.planned import PlannedRun
+from mpu_bench.experiment.plan import PlannedRun
 
 
 def planned_of(*keys: str) -> list[PlannedRun]:

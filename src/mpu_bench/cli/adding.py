@@ -48,7 +48,8 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     wishes = wishes_of(given, "data add")
     called = name or name_of(file)
     card_path = _card_path(called, force)
-    added = _looked(file, wishes)
+    with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
+        added = look(file, wishes, advance)
     text = card_text(added.card, FOLDER, _command(file, given, called))
     write_all(FOLDER, {card_path.name: text})
     _show(called, added)
@@ -82,11 +83,6 @@ def _card_path(name: str, force: bool) -> Path:
     return path
 
 
-def _looked(file: Path, wishes: Wishes) -> Added:
-    with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
-        return look(file, wishes, advance)
-
-
 def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
     """Return the command that makes the card again."""
     words = ["mpu-bench", "data", "add", str(file)]
@@ -103,7 +99,12 @@ def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
 def _show(name: str, added: Added) -> None:
     counted, out = added.counted, console()
     if added.columns:
-        out.print(columns(("column", "type", "distinct", "missing", "from", "to", ""), _rows(added)))
+        out.print(
+            columns(
+                ("column", "type", "distinct", "missing", "from", "to", ""),
+                [_row(each, added) for each in added.columns[:_MOST_COLUMNS]],
+            )
+        )
         if len(added.columns) > _MOST_COLUMNS:
             out.tell(_rest(added.columns[_MOST_COLUMNS:], added.label))
         out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another with --label")
@@ -130,10 +131,6 @@ def _parts(added: Added) -> tuple[int, int]:
     return train, total - train
 
 
-def _rows(added: Added) -> list[tuple[str, ...]]:
-    return [_row(each, added) for each in added.columns[:_MOST_COLUMNS]]
-
-
 def _row(column: Looked, added: Added) -> tuple[str, ...]:
     kind = added.card["columns"][column.name]
     words = {"number": "numbers", "categorical": "categories", "omitted": "left out", "label": "label"}[kind]
@@ -157,19 +154,16 @@ def _next(name: str, added: Added) -> list[str]:
     several = len(added.counted.classes) > 2 and "positive" not in added.card
     solvers = " --set 'solvers=[{dcd: {multiclass: one-against-rest}}]'" if several else ""
     datasets = shlex.quote(f"datasets=[{_text(name)}]")
+    experiment = shlex.quote(_text(_of_plain_letters(name)))
     return [
         f"mpu-bench try {name}",
-        f"mpu-bench run quickstart --set name={_value(_of_plain_letters(name))} --set {datasets}{solvers} --repeats 1",
+        f"mpu-bench run quickstart --set name={experiment} --set {datasets}{solvers} --repeats 1",
         f"mpu-bench data info {name}",
     ]
 
 
-def _value(name: str) -> str:
-    """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
-    return shlex.quote(_text(name))
-
-
 def _text(name: str) -> str:
+    """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
     return name if load(name, name, DataError)[0] == name else f'"{name}"'
 
 

@@ -9,12 +9,12 @@ import warnings
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import data, info, interruption, models, own_solver, reproduce, results, run, trying
+from mpu_bench.cli import data, info, interruption, models, own_solver, results, run, trying
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -31,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    run.run, results.show, results.check, reproduce.reproduce, results.plot, results.report, results.compare,
+    run.run, results.show, results.check, run.reproduce, results.plot, results.report, results.compare,
     results.export, results.clean, models.predict, models.evaluate,
 ):  # fmt: skip
     app.command()(verb)
@@ -53,11 +53,6 @@ class _Misuse(Protocol):
     exit_code: int
 
     def format_message(self) -> str: ...
-
-
-def main() -> NoReturn:
-    """Run the command line and leave with its exit code, or with that of the signal that ended it."""
-    interruption.leave_with(call)
 
 
 def call() -> int:
@@ -86,7 +81,8 @@ def call() -> int:
         if not isinstance(fault, _Misuse):
             raise  # a bug keeps its traceback
         if words := _words(fault):  # none where the help was asked for by saying nothing
-            _tell(f"{words}{_usage(fault)}")
+            usage = f"\n{fault.ctx.get_usage()}\nTry '{fault.ctx.command_path} --help' for help." if fault.ctx else ""
+            _tell(f"{words}{usage}")
     return BAD_INPUT
 
 
@@ -143,10 +139,6 @@ def _words(fault: _Misuse) -> str:
 
         fault.message = words_of(cause.errors(include_url=False)[0])
     return fault.format_message()
-
-
-def _usage(fault: _Misuse) -> str:
-    return f"\n{fault.ctx.get_usage()}\nTry '{fault.ctx.command_path} --help' for help." if fault.ctx else ""
 
 
 def _tell(message: str) -> None:

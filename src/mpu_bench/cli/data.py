@@ -13,7 +13,6 @@ from mpu_bench.experiment.options import DataOptions, FolderOptions
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
-    from mpu_bench.data.download.cache import DataDirectory
 
 app = typer.Typer(no_args_is_help=True, help="Add your own data; download, verify and describe datasets.")
 
@@ -62,29 +61,23 @@ def fetch(names: DatasetNames, options: DataOptions) -> None:
 def verify(names: DatasetNames, options: FolderOptions) -> None:
     """Compare the files of datasets with their expected hashes."""
     from mpu_bench.data.download import fetch
-    from mpu_bench.data.prepare.load import obtainable
+    from mpu_bench.data.prepare.load import describe, obtainable
 
     home = options.home
     for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
             verified = fetch.verify(file, home)
-            words = "correct" if file.path is None else f"your file, {_state(card, home)}"
+            is_same = file.path is not None and describe(card, home).state == "prepared"
+            of_user = f"your file, {'unchanged since prepared' if is_same else 'not prepared in its current state'}"
+            words = "correct" if file.path is None else of_user
             write(f"{card.name}: {verified.path}: {words} (sha256 {verified.sha256})\n")
         if not card.remote_files:
             write(f"{card.name}: has no files: it is generated on this machine\n")
 
 
-def _state(card: Card, home: DataDirectory) -> str:
-    from mpu_bench.data.prepare.load import describe
-
-    return (
-        "unchanged since prepared" if describe(card, home).state == "prepared" else "not prepared in its current state"
-    )
-
-
-@app.command("info")
+@app.command()
 @takes(FolderOptions)
-def describe(names: DatasetNames, options: FolderOptions) -> None:
+def info(names: DatasetNames, options: FolderOptions) -> None:
     """Describe datasets, their source, and their state on this machine."""
     from mpu_bench.cli import listing
 

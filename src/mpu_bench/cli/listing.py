@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from mpu_bench import published, solvers
 from mpu_bench.config.read import read_without_plugins
@@ -81,14 +80,12 @@ def _solver(name: str) -> Sequence[str]:
     if package := solvers.package_of(name):  # which is not imported to list it
         return "", "", "", f"of the package {package}: mpu-bench list solvers {name}"
     solver = solvers.load(name)
-    parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
+    parameters = ", ".join(
+        field.name if field.default is dataclasses.MISSING else f"{field.name}={short(field.default)}"
+        for field in dataclasses.fields(solver)
+    )
     missing = solvers.not_installed(name)
     return solver.paper, solver.kernels, solver.classes, f"{parameters} ({missing})" if missing else parameters
-
-
-def _parameter(field: dataclasses.Field[Any]) -> str:
-    required = field.default is dataclasses.MISSING
-    return field.name if required else f"{field.name}={short(field.default)}"
 
 
 def print_solver(name: str, console: Terminal) -> None:

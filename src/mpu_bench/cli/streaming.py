@@ -106,7 +106,15 @@ def _print(stream: Stream, name: str) -> None:
     words, chosen = METRICS[stream.metric], stream.chosen
     headings = ["classifier", f"{words}, %", f"last {stream.window:,} rows", "a row", "support vectors", "settings"]
     every = sorted((*stream.contenders, *stream.references), key=lambda each: -each.value(stream.metric))
-    rows = [(each.name, *_percent(stream, each), *_details(stream, each)) for each in every]
+    rows = [
+        (
+            each.name,
+            f"{100 * each.value(stream.metric):.2f}",
+            f"{100 * each.rolling(stream.metric)[-1]:.2f}",
+            *_details(stream, each),
+        )
+        for each in every
+    ]
     console().print(Drawn(Table(headings, rows, "lrrrrl"), framed=False))
     of = {row[0]: row[1] for row in rows}
     told = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
@@ -123,10 +131,6 @@ def _print(stream: Stream, name: str) -> None:
         say(f"over {stream.window:,} rows {chosen.name} has {said[0]} at worst and {said[1]} at best")
     if stream.rows < stream.all_rows:
         say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
-
-
-def _percent(stream: Stream, track: Track) -> tuple[str, str]:
-    return f"{100 * track.value(stream.metric):.2f}", f"{100 * track.rolling(stream.metric)[-1]:.2f}"
 
 
 def _details(stream: Stream, track: Track) -> tuple[str, str, str]:

@@ -242,12 +242,6 @@ def _expanded(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------ three: validate plain entries
 
 
-def _kernel(name: str, node: Node) -> KernelChoice:
-    """Check a kernel with one value for each parameter."""
-    checked = dict(node.validated(KERNELS[name].options))
-    return KernelChoice(name, {key: value for key, value in checked.items() if value is not None})
-
-
 def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
     if solvers.load(name).kernels == "linear" and not kernel.is_linear:
         raise node.error(
@@ -423,8 +417,14 @@ def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
 def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
     """Check a kernel's combinations; each with every combination of the values to be tried, one where there is none."""
     grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below.value, _KERNEL_PREFIX)
-    for given in _expanded(below.value):
-        choices = [_kernel(name, below.holding(given | values)) for values in grid.values(_KERNEL_PREFIX)]
+    for one in _expanded(below.value):
+        nodes = [below.holding(one | values) for values in grid.values(_KERNEL_PREFIX)]
+        choices = [
+            KernelChoice(
+                name, {key: value for key, value in node.validated(KERNELS[name].options) if value is not None}
+            )
+            for node in nodes
+        ]
         _check_linear(solver, choices[0], entry)
         yield choices
 

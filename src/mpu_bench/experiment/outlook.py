@@ -12,10 +12,9 @@ from functools import cached_property
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import obstacle
 from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.experiment import planned as planned_runs
 from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
 from mpu_bench.experiment.facts import check_config
-from mpu_bench.experiment.planned import PlannedRun
+from mpu_bench.experiment.plan import PlannedRun, inspect, needs_of
 from mpu_bench.experiment.runner import ChosenRuns
 from mpu_bench.files import is_file
 from mpu_bench.quantities import Record
@@ -52,7 +51,7 @@ class Outlook:
     def of(cls, chosen: ChosenRuns) -> Outlook:
         """Look at the chosen runs of an experiment, at its data and at its results folder; nothing is written."""
         home = chosen.options.home
-        every = planned_runs.inspect(chosen.plan, home)
+        every = inspect(chosen.plan, home)
         records, finished = _results(chosen, every)
         finished = set() if chosen.options.force else finished
         selected = set(map(id, chosen.runs))
@@ -97,7 +96,7 @@ def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Re
         return [], set()
     with Store(chosen.folder) as store:
         check_config(chosen.experiment, store)
-        return store.records(earlier=True), store.finished(planned_runs.needs_of(planned, chosen.plan))
+        return store.records(earlier=True), store.finished(needs_of(planned, chosen.plan))
 
 
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataDirectory) -> dict[int, str]:

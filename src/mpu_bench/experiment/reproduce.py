@@ -21,7 +21,6 @@ from mpu_bench.experiment.estimates import Estimate, Estimates
 from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import ChosenRuns, Listener
 from mpu_bench.resources import config_names
 
@@ -103,13 +102,11 @@ def steps(found: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
         labels = dict.fromkeys(run.dataset.label for run in runs)
         for part in [[label] for label in labels] if options.cluster is None else [[*labels]]:
             chosen = [run for run in runs if run.dataset.label in part]
-            estimate, examples = Estimate.of(estimates.expected(chosen)), sum(map(_examples, chosen))
+            cards = (catalog.card(run.dataset.name, run.dataset.options) for run in chosen)
+            examples = sum(card.expected_rows()[0] or 0 for card in cards)
+            estimate = Estimate.of(estimates.expected(chosen))
             divided.append(Step(ChosenRuns(experiment, runs, chosen, options), estimate, examples))
     return sorted(divided, key=lambda step: (step.estimate.unknown > 0, step.estimate.seconds, step.examples))
-
-
-def _examples(run: Run) -> int:
-    return catalog.card(run.dataset.name, run.dataset.options).expected_rows()[0] or 0
 
 
 def run(

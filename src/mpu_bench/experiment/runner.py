@@ -27,12 +27,14 @@ from mpu_bench.experiment.facts import check_config, facts_of
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.options import ReproduceOptions, RunOptions
-from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Plan, marks_of
-from mpu_bench.experiment.planned import (
+from mpu_bench.experiment.plan import (
     INDISPENSABLE,
+    OPTIMUM_SOLVERS,
+    Plan,
     PlannedRun,
     filter_already_run,
     keep_unavailable,
+    marks_of,
     needs_of,
     order,
     prepare_data,
@@ -217,18 +219,13 @@ def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folde
     }
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Runs that belong on one machine, and the host that has made some of them before."""
-
-    name: str = ""
-    host: str = ""
-
-
 def _groups(
     experiment: Experiment, planned: Sequence[PlannedRun], done: Collection[str], store: Store
-) -> dict[str, _Group]:
-    """Return the group of every run whose seconds are compared, by the keys of the runs."""
+) -> dict[str, tuple[str, str]]:
+    """Return, by the keys of the runs whose seconds are compared, the group that belongs on one machine.
+
+    That is its name, and the host that has made some of it before.
+    """
     if not experiment.is_timed:
         return {}
     hosts = {each["id"]: each.get("host", "") for each in store.environments()}
@@ -239,7 +236,7 @@ def _groups(
             names[each.run_id] = f"{run.dataset.label} {run.dataset.split} {run.seed}"
             if any(hosts.values()) and each.run_id in done and (row := store.row(each.run_id)):
                 before.setdefault(names[each.run_id], hosts.get(row.machine, ""))
-    return {key: _Group(name, before.get(name, "")) for key, name in names.items()}
+    return {key: (name, before.get(name, "")) for key, name in names.items()}
 
 
 def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
@@ -273,7 +270,7 @@ class _Session:
     listener: Listener
     needs: Needs
     model_files: Mapping[str, Path]
-    groups: Mapping[str, _Group]
+    groups: Mapping[str, tuple[str, str]]
     matrices: Path
     _started: dict[str, _Started] = field(default_factory=dict)
 
@@ -322,7 +319,7 @@ class _Session:
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results.get("optimum", Record())
-        group = self.groups.get(planned.run_id, _Group())
+        group, host = self.groups.get(planned.run_id, ("", ""))
         task = Task(
             planned.run_id,
             run,
@@ -333,8 +330,8 @@ class _Session:
             fastest_probe=self._fastest_probe,
             model_file=self.model_files.get(planned.run_id),
             fingerprint=(planned.description and planned.description.fingerprint) or "",
-            group=group.name,
-            host=group.host,
+            group=group,
+            host=host,
             matrices=self.matrices if self.experiment.kernel_matrix == "shared" else None,
             code=planned.code,
         )

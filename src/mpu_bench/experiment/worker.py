@@ -10,6 +10,7 @@ may change whatever they reach.
 from __future__ import annotations
 
 import gc
+import json
 import signal
 import sys
 import threading
@@ -20,7 +21,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from numba.core import event
@@ -32,10 +32,11 @@ from mpu_bench.core.cache import CacheWarning
 from mpu_bench.core.clock import COMPILER, GETTING_READY  # which hears of compiling before this does
 from mpu_bench.core.jit import GETS_READY
 from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.progress import Advance
-from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
 from mpu_bench.errors import DataError, UserError
-from mpu_bench.experiment import bind, disturbance, machine_code, saving, shared_matrix, trace
+from mpu_bench.experiment import bind, disturbance, machine_code, shared_matrix, trace
 from mpu_bench.experiment.messages import (
     Compiled,
     Compiler,
@@ -54,8 +55,12 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import holdout
 from mpu_bench.guard.messages import Channel
 from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.models.classes import Classes
 from mpu_bench.models.parts import bytes_of
+from mpu_bench.models.saved import Origin, SavedModel, made_now
 from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
+from mpu_bench.scaled import to_json
 from mpu_bench.solvers.plugins import tracebacks
 from mpu_bench.texts import MOST_BYTES, plain
 
@@ -317,7 +322,36 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     if task.model_file is None or traced.status is RunStatus.DIVERGED:
         return "", False
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
-    return saving.save_model(task.model_file, traced.model, run=task.run, problem=problem, card=card, home=task.home)
+    try:
+        preprocessing = preprocessing_of(card, task.home)
+        if preprocessing is not None and preprocessing.features != problem.features:
+            preprocessing = None
+        classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)
+        saved = SavedModel(traced.model, classes, problem.features, preprocessing, origin=origin)
+        task.model_file.parent.mkdir(parents=True, exist_ok=True)
+        saved.save(task.model_file)
+    except UserError as error:
+        return f"{NOT_SAVED}{error}", True
+    except OSError as error:
+        return f"{NOT_WRITTEN}{task.model_file}: {error.strerror}", False
+    return "", False
+
+
+def _origin(task: Task, card: Card) -> Origin:
+    run, solver = task.run, task.run.solver
+    parameters: dict[str, Any] = json.loads(json.dumps(dict(solver.parameters), default=to_json))
+    options = {name: value for name, value in run.dataset.options.items() if name != catalog.CARD}  # names user files
+    kernel = {} if solver.kernel.is_linear else {"kernel": str(solver.kernel)}
+    return made_now(
+        Origin(
+            solver=solver.name,
+            parameters=parameters | kernel,
+            dataset=run.dataset.name,
+            options=json.loads(json.dumps(options, default=to_json)),
+            trained_on=training_content(card, task.home),
+            seed=run.seed,
+        )
+    )
 
 
 def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
@@ -334,7 +368,8 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
         sys.stderr.write(plain("".join(traceback.format_exception(fault))))
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
-    said, files = f"{type(fault).__name__}: {said}{more}", _files(asked)
+    plugin = asked.run.solver.plugin if isinstance(asked, Task) else None
+    said, files = f"{type(fault).__name__}: {said}{more}", (plugin.path,) if plugin else ()
     location = tracebacks.location_of(fault, files)
     traced = tracebacks.traceback_of(fault, files, said)
     return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
@@ -343,12 +378,6 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
 def _lacks_a_package(fault: BaseException) -> bool:
     """Return whether a package is not installed; what is not found in one that is, is a mistake like any other."""
     return type(fault) is ModuleNotFoundError and isinstance(fault.name, str) and "." not in fault.name
-
-
-def _files(asked: Task | Preparation) -> tuple[Path, ...]:
-    """Return the user files that a task may have run."""
-    plugin = asked.run.solver.plugin if isinstance(asked, Task) else None
-    return (plugin.path,) if plugin else ()
 
 
 def _threads_left(before: set[threading.Thread]) -> int:
