@@ -142,18 +142,18 @@ class Document:
             return [((name,), target.setdefault(name, {}))]
         if not isinstance(target, list):
             raise self.error(f"{location}: '{name}' stands below a value that holds no keys")
-        found: list[tuple[Key, Any]] = []
+        matches: list[tuple[Key, Any]] = []
         for position, entry in enumerate(target):
             if entry == name:
                 target[position] = {name: {}}
             if isinstance(target[position], dict) and name in target[position]:
                 if target[position][name] is None:
                     target[position][name] = {}
-                found.append(((position, name), target[position][name]))
-        if not found:
+                matches.append(((position, name), target[position][name]))
+        if not matches:
             known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
             raise self.error(f"{location}: there is no '{name}' in this config; {nearest(str(name), known)}")
-        return found
+        return matches
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,7 @@ def _valid_keys(schema: Any, steps: Key) -> list[str]:
             if step in (name, field.alias)
         ]
         tagged = [model for model in models if step in _tags(model)]
-        models = [found for field in fields for found in _models(field)] or tagged or models
+        models = [inner for field in fields for inner in _models(field)] or tagged or models
     return [field.alias or name for model in models for name, field in model.model_fields.items()]
 
 

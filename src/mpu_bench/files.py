@@ -331,7 +331,7 @@ def write_compressed(path: Path, text: str) -> None:
 
 @contextmanager
 def process_lock(
-    path: Path, held: UserError | Callable[[], object], explain: Callable[[OSError], UserError]
+    path: Path, busy: UserError | Callable[[], object], explain: Callable[[OSError], UserError]
 ) -> Iterator[None]:
     """Keep other processes from the same work meanwhile; the lock dies with its process.
 
@@ -339,7 +339,7 @@ def process_lock(
     ----------
     path : Path
         The file to lock; it and its folder are made.
-    held : UserError or function
+    busy : UserError or function
         What to do where another process has the lock: raise this error, or call this function and then wait.
     explain : function
         Returns the error to raise where the disk refuses; ``ENOSYS`` where its file system cannot lock at all.
@@ -347,14 +347,14 @@ def process_lock(
     Raises
     ------
     UserError
-        ``held``, or what ``explain`` returns. Errors of the work itself pass as they are.
+        ``busy``, or what ``explain`` returns. Errors of the work itself pass as they are.
     """
     import filelock
 
     lock = filelock.FileLock(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _acquire(lock, held)
+        _acquire(lock, busy)
     except NotImplementedError as error:
         raise explain(OSError(errno.ENOSYS, "its file system cannot lock files")) from error
     except OSError as error:
@@ -365,11 +365,11 @@ def process_lock(
         lock.release()
 
 
-def _acquire(lock: BaseFileLock, held: UserError | Callable[[], object]) -> None:
+def _acquire(lock: BaseFileLock, busy: UserError | Callable[[], object]) -> None:
     try:
         lock.acquire(timeout=0)
     except TimeoutError:  # which filelock's own error is
-        if isinstance(held, UserError):
-            raise held from None
-        held()
+        if isinstance(busy, UserError):
+            raise busy from None
+        busy()
         lock.acquire()

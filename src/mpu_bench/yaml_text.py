@@ -84,18 +84,18 @@ class Locations:
 
     def below(self, key: Key) -> Locations:
         """Return the locations at and below a key."""
-        found: Locations | None = self
+        target: Locations | None = self
         for step in key:
-            found = found and found._step(step)
-        return found or Locations()
+            target = target and target._step(step)
+        return target or Locations()
 
     def nearest(self, key: Key) -> str:
         """Return the location of a key, or of the nearest enclosing one that has one; empty if none has."""
-        text, found = self.text, self
+        text, target = self.text, self
         for step in key:
-            if (further := found._step(step)) is None:
+            if (further := target._step(step)) is None:
                 break
-            found, text = further, further.text or text
+            target, text = further, further.text or text
         return text
 
     def put(self, key: Key, locations: Locations) -> None:
@@ -244,7 +244,7 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, locations: Locations, depth: int) -> dict[Any, Any]:
         lines: dict[str, int] = {}
-        merged, own = dict[Any, Any](), dict[Any, Any]()
+        merged, given = dict[Any, Any](), dict[Any, Any]()
         for name_node, child in node.value:
             self._check_key(name_node)
             name, line = name_node.value, _line(name_node)
@@ -254,13 +254,13 @@ class _Reader:
             lines[name] = line
             value, locations.steps[name] = self.read(child, self.source.location(line), depth)
             if name_node.tag != _MERGE:
-                own[self._scalar(name_node)] = value
+                given[self._scalar(name_node)] = value
                 continue
             for part in reversed(value if isinstance(value, list) else [value]):  # the first counts
                 if not isinstance(part, dict):
                     raise self.source.fault(name_node, "<< takes a mapping, or a list of mappings")
                 merged |= part
-        return merged | own
+        return merged | given
 
     def _check_key(self, node: yaml.Node) -> None:
         if not isinstance(node, yaml.ScalarNode):

@@ -64,8 +64,8 @@ def call() -> int:
     try:
         _check_address_space()
         return _done()
-    except UserError as fault:
-        _tell(str(fault))
+    except UserError as error:
+        _tell(str(error))
     except MemoryError:
         _tell("out of memory; free some, or raise the limit (of ulimit -v, the container or the batch system)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
@@ -73,15 +73,15 @@ def call() -> int:
         return _UNREAD
     except typer.Abort:
         return FAILED
-    except OSError as fault:
-        if fault.filename is not None:  # files that cannot be opened are reported by those who open them: a bug
+    except OSError as error:
+        if error.filename is not None:  # files that cannot be opened are reported by those who open them: a bug
             raise
-        _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
-    except Exception as fault:
-        if not isinstance(fault, _Misuse):
+        _tell(f"the output cannot be written: {error.strerror}" if _is_in_a_folder() else _NOWHERE)
+    except Exception as error:
+        if not isinstance(error, _Misuse):
             raise  # a bug keeps its traceback
-        if words := _words(fault):  # none where the help was asked for by saying nothing
-            usage = f"\n{fault.ctx.get_usage()}\nTry '{fault.ctx.command_path} --help' for help." if fault.ctx else ""
+        if words := _words(error):  # none where the help was asked for by saying nothing
+            usage = f"\n{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help." if error.ctx else ""
             _tell(f"{words}{usage}")
     return BAD_INPUT
 
@@ -131,14 +131,14 @@ def _done() -> int:
     return code or 0
 
 
-def _words(fault: _Misuse) -> str:
+def _words(misuse: _Misuse) -> str:
     """Return what is wrong, in the words of configs where typer passes on those of pydantic."""
-    cause = getattr(fault, "__cause__", None)
-    if cause is not None and hasattr(fault, "message") and hasattr(cause, "errors"):
+    cause = getattr(misuse, "__cause__", None)
+    if cause is not None and hasattr(misuse, "message") and hasattr(cause, "errors"):
         from mpu_bench.document import words_of
 
-        fault.message = words_of(cause.errors(include_url=False)[0])
-    return fault.format_message()
+        misuse.message = words_of(cause.errors(include_url=False)[0])
+    return misuse.format_message()
 
 
 def _tell(message: str) -> None:

@@ -107,7 +107,7 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
     runs = [
-        {"run": each.name, "differs_in": [fault.words("first", "second") for fault in each.faults]}
+        {"run": each.name, "differs_in": [change.words("first", "second") for change in each.faults]}
         for each in differences
         if each.faults
     ]

@@ -106,14 +106,14 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
     if rows is None or rows.numbers is None:
         say("labels not compared: no raw rows; name a file with --check DATA")
         return None
-    found = onnx_graph.runtime_answers(content, rows.numbers)
-    if found is None:
+    answers = onnx_graph.runtime_answers(content, rows.numbers)
+    if answers is None:
         say(f"labels not compared: onnxruntime is not installed; {extra('onnx')}")
         return None
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
-    names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
+    names, theirs = map(str, labels.tolist()), map(str, np.asarray(answers[0]).tolist())
     differ = sum(one != other for one, other in zip(names, theirs, strict=True))
-    largest = float(np.abs(found[1] - rows.scores).max(initial=0.0))
+    largest = float(np.abs(answers[1] - rows.scores).max(initial=0.0))
     share = 1 - differ / max(len(labels), 1)
     say(
         f"compared: {_counted(rows, 'raw rows')}; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
@@ -138,19 +138,19 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: Da
     numbers: list[Any] = []
     features_of: list[Any] = []
     scores: list[Any] = []
-    found, whole = 0, True
+    total, whole = 0, True
     for piece in pieces_of(saved, data, None, labelled=False, home=home):
-        if found >= most:
+        if total >= most:
             whole = False
             break
         numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         features_of.append(dense_features(piece.rows, saved.features))
         scores.append(saved.model.scores(piece.rows))
-        found += len(piece)
-    if not found:
+        total += len(piece)
+    if not total:
         return None
     raw = None if numbers[0] is None else np.concatenate(numbers)[:most]
-    whole = whole and found <= most
+    whole = whole and total <= most
     return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most], whole)
 
 
@@ -164,15 +164,15 @@ def _compared(
     if compiler.find_compiler() is None:
         say("labels not compared: no C compiler (cc, gcc or clang) on the PATH")
         return None
-    found = agreement.compared(model, source, rows, how)
+    comparison = agreement.compared(model, source, rows, how)
     which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
     without = "" if rows.numbers is not None else "; the steps before were not: name a file of raw rows with --check"
-    words = f"compared: {_counted(rows, which)}; labels that differ: {found.differ:,}"
-    words += f" ({100 * found.share:.2f}% agree)"
-    if found.largest_difference is not None:
-        words += f"; largest difference of a score: {found.largest_difference:.2g}"
+    words = f"compared: {_counted(rows, which)}; labels that differ: {comparison.differ:,}"
+    words += f" ({100 * comparison.share:.2f}% agree)"
+    if comparison.largest_difference is not None:
+        words += f"; largest difference of a score: {comparison.largest_difference:.2g}"
     say(words + without)
-    return found.share
+    return comparison.share
 
 
 def _as_given(
@@ -187,17 +187,17 @@ def _as_given(
     return numbers if how is None else how.rows(numbers), labels_of(rows.scores)
 
 
-def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
+def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> None:
     """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
-    say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
-    say(f"{device.name}: {found.instructions:,} instructions per prediction, {found.duration(device)}")
-    if found.estimated:
-        say(f"{device.name}: all of this is an estimate from a table of measured models ({found.estimated})")
+    say(f"{device.name}: {costs.flash:,} bytes of flash, {costs.ram:,} of RAM with the stack (-Os)")
+    say(f"{device.name}: {costs.instructions:,} instructions per prediction, {costs.duration(device)}")
+    if costs.estimated:
+        say(f"{device.name}: all of this is an estimate from a table of measured models ({costs.estimated})")
         return
     say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
     if rows is not None and rows.numbers is not None:
-        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree on the device")
-        if found.differ > (1 - LEAST_AGREEMENT) * found.rows:
+        say(f"{device.name}: {costs.rows - costs.differ} of {costs.rows} labels agree on the device")
+        if costs.differ > (1 - LEAST_AGREEMENT) * costs.rows:
             say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
             raise typer.Exit(FAILED)
 

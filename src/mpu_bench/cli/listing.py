@@ -134,8 +134,8 @@ def _kernel(name: str) -> Sequence[str]:
 def _config(name: str) -> Sequence[str]:
     try:
         experiment = read_without_plugins(Path(name))
-    except ConfigError as fault:
-        return "", "", str(fault)
+    except ConfigError as error:
+        return "", "", str(error)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
     used = ", ".join(dict.fromkeys(choice.name for choice in experiment.solvers))
     return ", ".join(labels), used, experiment.description
@@ -183,8 +183,8 @@ def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
 
 
 def _sources(file: RemoteFile) -> list[str]:
-    own = "" if file.path is None else f"{file.path} (your file, read where it is)"
-    return [words for words in (*map(shown, file.urls), file.by_hand, own) if words]
+    of_user = "" if file.path is None else f"{file.path} (your file, read where it is)"
+    return [words for words in (*map(shown, file.urls), file.by_hand, of_user) if words]
 
 
 def _columns(card: TableCard) -> str:

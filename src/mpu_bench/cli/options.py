@@ -73,8 +73,8 @@ def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., N
 
         declared = [each for each in fields(options) if each.metadata["kind"]]
         declared.sort(key=lambda each: each.name not in options.__annotations__)  # those of several verbs last
-        own = [each for each in signature(verb, eval_str=True).parameters.values() if each.name != "options"]
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*map(_parameter, declared), *own)]
+        arguments = [each for each in signature(verb, eval_str=True).parameters.values() if each.name != "options"]
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*map(_parameter, declared), *arguments)]
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in parameters}
         return call

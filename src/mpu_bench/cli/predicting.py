@@ -93,8 +93,8 @@ def pieces_of(
     try:
         file = open_table(path, separator=separator, header=header, known=known)
         yield from _of_file(saved, file, label, labelled)
-    except _InFileError as fault:
-        raise DataError(f"{path}: {fault}") from None
+    except _InFileError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 class _InFileError(DataError):
@@ -128,8 +128,8 @@ def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
         try:
             rows = saved.rows(raw, first)
             classes = saved.classes.indices(labels, first) if labelled and labels is not None else None
-        except DataError as fault:
-            raise _InFileError(str(fault)) from None
+        except DataError as error:
+            raise _InFileError(str(error)) from None
         piece = Piece(first, raw, rows, classes)
         first += len(piece)
         yield piece
@@ -192,8 +192,8 @@ def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: i
     if isinstance(saved.preprocessing, Table):
         try:
             return saved.ordered(frame if label == saved.preprocessing.label else given)
-        except DataError as fault:
-            raise _InFileError(str(fault)) from None
+        except DataError as error:
+            raise _InFileError(str(error)) from None
     if saved.columns is None and given.shape[1] != _columns(saved):
         raise _InFileError(
             f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
@@ -201,8 +201,8 @@ def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: i
         )
     try:
         numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(given).items()}
-    except DataError as fault:
-        raise _InFileError(str(fault)) from None
+    except DataError as error:
+        raise _InFileError(str(error)) from None
     values = pd.DataFrame(numbers)
     return values if saved.columns is not None else values.to_numpy()
 
@@ -317,12 +317,12 @@ def _ranked(saved: SavedModel, labels: Any, scores: Any) -> dict[str, str]:
     """Return the metrics of scores and of probabilities that exist, as they are printed."""
     predicted, names = labels_of(scores), ("f1", "auc", "average-precision")
     known = {METRICS[name]: score_of(name, labels, predicted, scores) for name in names}
-    found = {f"{words}, %": f"{100 * score:.2f}" for words, score in known.items() if not math.isnan(score)}
+    metrics = {f"{words}, %": f"{100 * score:.2f}" for words, score in known.items() if not math.isnan(score)}
     if saved.sigmoids is not None:
         probabilities = saved.probabilities_of(scores)
-        found["Brier score"] = f"{brier_score(labels, probabilities):.4f}"
-        found["calibration error, %"] = f"{100 * calibration_error(labels, probabilities):.2f}"
-    return found
+        metrics["Brier score"] = f"{brier_score(labels, probabilities):.4f}"
+        metrics["calibration error, %"] = f"{100 * calibration_error(labels, probabilities):.2f}"
+    return metrics
 
 
 def _is_trained_on(saved: SavedModel, data: str) -> bool:

@@ -83,15 +83,15 @@ def _debugging(options: RunOptions) -> Pool:
     return InProcessPool(threads, _debug)
 
 
-def _debug(fault: BaseException) -> None:
+def _debug(error: BaseException) -> None:
     """Open a debugger where a run has raised, unless the user has ended it."""
     import pdb
 
     from mpu_bench.cli import interruption
 
     if interruption.has_come():
-        raise fault
-    pdb.post_mortem(fault.__traceback__)
+        raise error
+    pdb.post_mortem(error.__traceback__)
 
 
 def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) -> int:
@@ -171,8 +171,8 @@ def reproduce(
     except KeyboardInterrupt:
         say(INTERRUPTION)
         code = INTERRUPTED
-    except ClusterError as fault:
-        say(str(fault))
+    except ClusterError as error:
+        say(str(error))
         code = BAD_INPUT
     tables, folders = reproduction.write(experiments, options)
     verdicts.print_overview(tables, console())

@@ -132,7 +132,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
     ):
         wishes = {**wishes, "missing": "median"}
         said = wishes_of(wishes, "try")
-    found = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
+    dataset = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
     left_out, notes = remarks(Path(file), said)
     for column, why in left_out[:_MOST_COLUMNS]:
         say(f"column '{column}' is left out: {why}")
@@ -140,7 +140,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
         say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
     for note in notes:
         say(f"warning: {note}")
-    return *found, wishes
+    return *dataset, wishes
 
 
 def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
@@ -229,15 +229,15 @@ def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any],
     outcome, name = session.outcome, session.source.dataset
     _keep_table(outcome, folder)
     files: dict[str, Any] = front.drawn(outcome, name) if outcome.front else {}
-    made, faults = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
-    files |= made
-    told = choice.sentences(outcome, name)
+    exports, failures = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
+    files |= exports
+    lines = choice.sentences(outcome, name)
     shown = console()
     shown.print(shown_table(outcome))
-    for line in [*told, *faults]:
+    for line in [*lines, *failures]:
         shown.tell(line)
     written = [f"{each}: {words}" for each, words in _WRITTEN.items() if each in files or (folder / each).exists()]
-    page = choice.page(outcome, name, [*told, *faults], picture=files.get("front.svg", b""), files=written)
+    page = choice.page(outcome, name, [*lines, *failures], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
     say(f"in {folder}: report.html, {', '.join(each.partition(':')[0] for each in written)}")
     return outcome.chosen is not None
@@ -254,7 +254,7 @@ def _choice_files(
     if session.target is not None:
         bits = BITS[outcome.chosen.form]
     saved.save(folder / "model.mpu")
-    files, faults = exports_of(saved, data.sample, bits)
+    files, failures = exports_of(saved, data.sample, bits)
     config = config_of(
         classifier,
         session.source,
@@ -264,4 +264,4 @@ def _choice_files(
         folder=folder,
         threshold=outcome.chosen.threshold,
     )
-    return files | {"repeat.yaml": config}, faults
+    return files | {"repeat.yaml": config}, failures

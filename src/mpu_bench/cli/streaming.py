@@ -71,12 +71,12 @@ def judge_online(
     if all_rows < _FEWEST_ROWS:
         raise DataError(f"{name}: has {all_rows} rows; a stream needs {_FEWEST_ROWS} to be judged by")
     tried = candidates(data.width, budgets)
-    tried, told = chosen(tried) if chosen else tried, 0
+    tried, reported = chosen(tried) if chosen else tried, 0
 
     def changed(stream: Stream) -> None:
-        nonlocal told
-        if (part := stream.rows * _TOLD // all_rows) > told:
-            told, value = part, 100 * stream.chosen.value(stream.metric)
+        nonlocal reported
+        if (part := stream.rows * _TOLD // all_rows) > reported:
+            reported, value = part, 100 * stream.chosen.value(stream.metric)
             say(f"row {stream.rows:,} of {all_rows:,}: {stream.chosen.name}, {METRICS[stream.metric]} {value:.2f} %")
 
     with told_if_unwritable(folder):
@@ -117,13 +117,13 @@ def _print(stream: Stream, name: str) -> None:
     ]
     console().print(Drawn(Table(headings, rows, "lrrrrl"), framed=False))
     of = {row[0]: row[1] for row in rows}
-    told = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
-    told += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
+    summary = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
+    summary += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
     test = f"Wilcoxon over blocks of {stream.block:,} rows, p = {stream.chance:.2g}"
     if stream.is_better:
-        say(f"{name}: take {chosen.name}: {told}; better beyond chance ({test})")
+        say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")
     else:
-        say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {told} ({test})")
+        say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {summary} ({test})")
     rolling = chosen.rolling(stream.metric)
     windows = [(value, row) for value, row in zip(rolling, stream.ends, strict=True) if row >= stream.window]
     if len(windows) > 1:

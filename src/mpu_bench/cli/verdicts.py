@@ -129,7 +129,7 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
         rows = [
             (
                 each.name,
-                reason("; ".join(fault.words("first", "second") for fault in each.faults)),
+                reason("; ".join(change.words("first", "second") for change in each.faults)),
                 "" if each.ratio is None else f"{each.ratio:.2f}",
             )
             for each in faulty

@@ -126,16 +126,16 @@ def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str,
         )
     if isinstance(checked.get("score_threshold"), Scaled):
         raise node.error("score_threshold must be a number")
-    own = {key: value for key, value in checked.items() if key not in APART}
+    of_solver = {key: value for key, value in checked.items() if key not in APART}
     try:  # what goes together, the solver itself knows
-        solver = solvers.load(name)(**own)
+        solver = solvers.load(name)(**of_solver)
         if solver.kernels != "linear":
             solver.check_kernel(kernel.build(lambda width: width))
     except ConfigError as error:
         raise node.error(str(error)) from None
     except TypeError:
         # a solver may compute with its parameters, which waits for the data where one is relative to them
-        if not any(isinstance(value, Scaled | Derived) for value in own.values()):
+        if not any(isinstance(value, Scaled | Derived) for value in of_solver.values()):
             raise
     return checked
 

@@ -119,13 +119,13 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
     if content.datasets is None:
         return _dataset(document["dataset"])
     entries = [document["datasets"][position] for position in range(len(content.datasets))]
-    found: dict[str, tuple[DatasetChoice, ...]] = {}
+    by_label: dict[str, tuple[DatasetChoice, ...]] = {}
     for entry in entries:
         choices = _dataset(entry)
-        if choices[0].label in found:
+        if choices[0].label in by_label:
             raise entry.error(f"'{choices[0].label}' stands twice; give one another label with as: NAME")
-        found[choices[0].label] = choices
-    return tuple(itertools.chain.from_iterable(found.values()))
+        by_label[choices[0].label] = choices
+    return tuple(itertools.chain.from_iterable(by_label.values()))
 
 
 def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
@@ -372,15 +372,15 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
     ``labels`` are those of the datasets, ``size`` counts the runs.
     """
     name, below = _named(node, "solver", solvers.SOLVERS)
-    root, own = node.document.root, below.value
-    kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
-    tune_node = below["tune"] if "tune" in own else root["tune"]
+    root, options = node.document.root, below.value
+    kernel_node = below["kernel"] if "kernel" in options else root["kernel"].holding(content.kernel)
+    tune_node = below["tune"] if "tune" in options else root["tune"]
     fields = names_of_parameters(name)
-    budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
+    budgeted = "vectors" in fields and "vectors" not in options and content.budget is not None
     budgets = (
         [{"vectors": each} for each in content.budget.vectors] if budgeted and content.budget is not None else [{}]
     )
-    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | own
+    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | options
     for label, chosen in _selected(below.holding(entry), labels):
         grid = _grid(tune_node.holding(chosen.value["tune"]))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})

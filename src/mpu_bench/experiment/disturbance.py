@@ -66,8 +66,8 @@ class Probe:
 
         NaN where the clock is too coarse for them.
         """
-        made, seconds = self._last
-        if time.monotonic() - made > _SECONDS_BETWEEN_PROBES:
+        measured_at, seconds = self._last
+        if time.monotonic() - measured_at > _SECONDS_BETWEEN_PROBES:
             seconds = self._fastest_try()
             self._last = time.monotonic(), seconds
         return seconds

@@ -105,17 +105,17 @@ class Estimates:
     """
 
     def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:
-        own = _by_settings(records)
+        of_folder = _by_settings(records)
         self._means: dict[tuple[int, tuple[Any, ...], Size], Expected | None] = {}
         self._sizes: dict[str, Size] = {}
-        marks = marks_of(experiment, plan) if own else []
+        marks = marks_of(experiment, plan) if of_folder else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
         source = Path(experiment.source)
         shipped = config_path(source.stem)
         is_shipped = shipped is not None and source.resolve() == shipped.resolve()
         is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
-        self._earlier = [own, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
+        self._earlier = [of_folder, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published
 
     def expected(self, runs: Sequence[Run]) -> list[Expected]:

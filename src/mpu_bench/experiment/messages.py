@@ -194,8 +194,8 @@ def decode(line: bytes) -> Message:
         raise ValueError(f"no message: {plain(line[:100].decode(errors='replace'))}")
     try:
         message: Message = adapter.validate_json(content, strict=True)
-    except ValidationError as fault:
-        raise ValueError(f"no message: {plain(str(fault), 300)}") from fault
+    except ValidationError as error:
+        raise ValueError(f"no message: {plain(str(error), 300)}") from error
     return message
 
 

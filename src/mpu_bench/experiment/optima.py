@@ -49,8 +49,8 @@ class OptimaCache:
                 return None
             text = files.read_bounded(path, _LARGEST, StoreError)
             return _checked(rows.parse_mapping(text.decode(errors="replace")))
-        except (OSError, StoreError, DamagedError) as fault:
-            self.remark(f"{path}: this kept optimum cannot be used and is found again ({fault})")
+        except (OSError, StoreError, DamagedError) as error:
+            self.remark(f"{path}: this kept optimum cannot be used and is found again ({error})")
             return None
 
     def save(self, key: str, result: Result) -> None:
@@ -61,8 +61,8 @@ class OptimaCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_text(path, json.dumps(kept | {"checksum": provenance.content_hash(**kept)}))
-        except OSError as fault:
-            why = fault.strerror or fault
+        except OSError as error:
+            why = error.strerror or error
             self.remark(f"{path}: cannot be written ({why}); other experiments will find this optimum again")
 
 

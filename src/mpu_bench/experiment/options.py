@@ -271,8 +271,8 @@ def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str] | None, text: 
         return [given] if isinstance(given, str) else list(given or ())
     try:
         return [f"{key}={text(value)}" for key, value in given.items()]
-    except (TypeError, ValueError) as fault:
-        raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{keyword}: holds what no YAML file can: {error}") from None
 
 
 def _one_of(value: Any) -> str:

@@ -101,12 +101,12 @@ def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Re
 
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataDirectory) -> dict[int, str]:
     known: dict[str, str] = {}
-    found = {}
+    obstacles = {}
     for index, each in enumerate(planned):
         files = each.description.missing if each.description is not None else ()
         for file in files:
             known.setdefault(file.name, obstacle(file, home))
         why = each.unavailable or next(filter(None, (known[file.name] for file in files)), "")
         if why and each.run_id not in finished:
-            found[index] = why
-    return found
+            obstacles[index] = why
+    return obstacles

@@ -50,14 +50,14 @@ def plan(experiment: Experiment) -> Plan:
     runs = Plan()
     for dataset in experiment.datasets:
         chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
-        own = [
+        of_dataset = [
             Run(experiment.name, dataset, solver=solver, settings=settings, seed=seed)
             for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
-        tuning = [each for run in own if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
-        optima = map(optimum_of, own) if experiment.optimum else ()
-        for run in filter(None, (*tuning, *optima, *map(nu_of, own), *own)):
+        tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
+        optima = map(optimum_of, of_dataset) if experiment.optimum else ()
+        for run in filter(None, (*tuning, *optima, *map(nu_of, of_dataset), *of_dataset)):
             runs.add(run)
     return runs
 
@@ -157,9 +157,13 @@ class Plan(list[Run]):
 
         And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
         """
-        found = {"optimum": self._same(optimum_of(run)), "nu": self._same(nu_of(run)), "seconds": self.of_seconds(run)}
-        found |= {name: self._same(each) for name, each in tuning_runs(run).items()}
-        return {kind: source for kind, source in found.items() if source is not None}
+        sources = {
+            "optimum": self._same(optimum_of(run)),
+            "nu": self._same(nu_of(run)),
+            "seconds": self.of_seconds(run),
+        }
+        sources |= {name: self._same(each) for name, each in tuning_runs(run).items()}
+        return {kind: source for kind, source in sources.items() if source is not None}
 
     def of_seconds(self, run: Run) -> Run | None:
         """Return the run that says how many seconds a run gets, if one does."""
@@ -277,8 +281,8 @@ class PlannedRun:
 
 def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
     """Return what is there for each run, without fetching, preparing or loading anything."""
-    found = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
-    return [_with_id(run, found[_dataset(run)], runs) for run in runs]
+    descriptions = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
+    return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
 
 
 def prepare_data(
@@ -307,11 +311,11 @@ def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Des
     """Return what is known of a dataset, or why it cannot be had; its trouble is that of no other."""
     try:
         return describe(catalog.card(name, options), home)
-    except UserError as fault:
-        return str(fault)
-    except Exception as fault:
+    except UserError as error:
+        return str(error)
+    except Exception as error:
         traceback.print_exc()
-        return f"dataset {name}: {type(fault).__name__}: {fault}"
+        return f"dataset {name}: {type(error).__name__}: {error}"
 
 
 def _with_id(run: Run, described: Description | str, plan: Plan) -> PlannedRun:

@@ -66,8 +66,8 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     for paper in papers:
         if paper not in PAPERS:
             raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
-    found: list[Experiment] = []
-    faults: list[str] = []
+    matching: list[Experiment] = []
+    failures: list[str] = []
     left_out: list[str] = []
     profiles: set[str] = set()
     for name in config_names():
@@ -80,23 +80,23 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
                 left_out.append(name)
                 continue
             is_read = profile is None and not whole.plugins
-            found.append(whole if is_read else read_config(Path(name), profile=profile, say=say))
-        except UserError as fault:
-            faults.append(str(fault))
-    if profile is not None and profile not in profiles and not faults:
+            matching.append(whole if is_read else read_config(Path(name), profile=profile, say=say))
+        except UserError as error:
+            failures.append(str(error))
+    if profile is not None and profile not in profiles and not failures:
         raise ConfigError(f"--profile {profile}: no config has it: {nearest(profile, profiles)}")
     for name in left_out:
         say(f"{name}: left out, it has no profile '{profile}'")
-    return found, faults
+    return matching, failures
 
 
-def steps(found: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
+def steps(experiments: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
     """Divide experiments into steps, the cheapest first, and those of unknown time last, by their examples.
 
     On a cluster a step is a whole experiment, so that many machines have enough to do, and not one dataset of it.
     """
     divided = []
-    for experiment in found:
+    for experiment in experiments:
         runs = plan.plan(experiment)
         estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
@@ -143,18 +143,18 @@ def run(
             failures += finished(step)
         except ClusterError:
             raise
-        except UserError as fault:
-            failures.append(f"{step}: {fault}")
+        except UserError as error:
+            failures.append(f"{step}: {error}")
     return failures
 
 
-def outlooks(found: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
+def outlooks(experiments: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
     """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
     known = {}
-    for experiment in found:
+    for experiment in experiments:
         runs = plan.plan(experiment)
         try:
             known[experiment.name] = Outlook.of(ChosenRuns(experiment, runs, runs, options))
-        except UserError as fault:
-            say(f"{experiment.name}: {fault}")
+        except UserError as error:
+            say(f"{experiment.name}: {error}")
     return known

@@ -156,7 +156,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         files.process_lock(
             folder / LOCK,
             busy,
-            lambda fault: StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results"),
+            lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
         ),
         Store(folder, create=True) as store,
     ):
@@ -335,9 +335,9 @@ class _Session:
             matrices=self.matrices if self.experiment.kernel_matrix == "shared" else None,
             code=planned.code,
         )
-        fault = tuned.fault or _missing_result(planned.run, rows, results)
+        failure = tuned.fault or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
-        if known := self._known_outcome(planned, fault, task):
+        if known := self._known_outcome(planned, failure, task):
             self._started[planned.run_id] = _Started(planned, made_from)
             return known
         self._started[planned.run_id] = _Started(
@@ -355,11 +355,11 @@ class _Session:
         rows = {kind: self.store.row(key) for kind, key in self.needs[planned.run_id].items()}
         return {kind: row for kind, row in rows.items() if row is not None}
 
-    def _known_outcome(self, planned: PlannedRun, fault: str, task: Task) -> Outcome | None:
+    def _known_outcome(self, planned: PlannedRun, failure: str, task: Task) -> Outcome | None:
         if planned.unavailable:
             return Outcome(task, Record(status=RunStatus.UNAVAILABLE, reason=planned.unavailable), [])
-        if fault:
-            return Outcome(task, Record(status=RunStatus.ERROR, reason=fault), [])
+        if failure:
+            return Outcome(task, Record(status=RunStatus.ERROR, reason=failure), [])
         kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if kept is None else Outcome(task, *kept)
 
@@ -435,5 +435,5 @@ def opened(
         By default what the options name.
     """
     load = disturbance.load_of_others() if options.cluster is None else math.nan  # while there are no workers yet
-    with pool or options.pool(say, options.threads or 1) as made:
-        yield choose(config, options, say, load), made
+    with pool or options.pool(say, options.threads or 1) as workers:
+        yield choose(config, options, say, load), workers

@@ -76,8 +76,8 @@ def serve(descriptor: int, jobs: int) -> None:
     executor = RunExecutor(lambda message: channel.send(encode(message)), jobs)
     executor.tell_when_compiling()
     gc.freeze()  # what is there now stays: looking for what is free must not look there every time
-    for asked in channel.requests():
-        executor.answer(asked)
+    for request in channel.requests():
+        executor.answer(request)
 
 
 def _flush() -> None:
@@ -125,27 +125,29 @@ class RunExecutor:
     send: Callable[[Message], None]
     jobs: int  #: workers that share the machine's memory
     has_own_process: bool = True  #: whether the signals that come are meant for runs
-    at_fault: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
+    at_error: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
     _memory: PeakMemory = field(default_factory=PeakMemory)
     _is_warming_up: bool = False
 
-    def answer(self, asked: Task | Preparation) -> None:
+    def answer(self, request: Task | Preparation) -> None:
         """Make one run, or prepare a dataset, and send what came of it; every failure is an answer too."""
         before = set(threading.enumerate())
         try:
             try:
-                last = self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked, before)
+                last = (
+                    self._prepare_data(request) if isinstance(request, Preparation) else self._execute(request, before)
+                )
                 _flush()
                 self.send(last)
             finally:
-                if isinstance(asked, Preparation) or asked.run.solver.plugin:
+                if isinstance(request, Preparation) or request.run.solver.plugin:
                     self._problem = None
-        except BaseException as fault:  # whatever a solver raises to end its process, too
-            failed = replace(_failure(asked, fault), threads_left=_threads_left(before))
-            self.at_fault(fault)
+        except BaseException as error:  # whatever a solver raises to end its process, too
+            failed = replace(_failure(request, error), threads_left=_threads_left(before))
+            self.at_error(error)
             _flush()
             self.send(failed)
 
@@ -302,10 +304,10 @@ class RunExecutor:
                 trace.train(solver, small, kernel=kernel, seed=run.seed, stop=few, checkpoints=Checkpoints())
         except MemoryError:
             raise
-        except Exception as fault:
+        except Exception as error:
             if not run.solver.plugin:
                 raise
-            cold = f"not fully compiled before training: its warm-up on {small.n} rows raised {type(fault).__name__}"
+            cold = f"not fully compiled before training: its warm-up on {small.n} rows raised {type(error).__name__}"
         finally:
             self._is_warming_up = False
         if not cold:
@@ -354,39 +356,39 @@ def _origin(task: Task, card: Card) -> Origin:
     )
 
 
-def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
+def _failure(request: Task | Preparation, error: BaseException) -> Failed:
     """Return what is said of an exception; the text of one may fail, too."""
-    said = _text(fault)
-    if isinstance(fault, UserError):
+    said = _text(error)
+    if isinstance(error, UserError):
         return Failed("error", said)
-    if isinstance(fault, MemoryError):
+    if isinstance(error, MemoryError):
         return Failed("out-of-memory", f"the process could not get more memory: {said}")
-    if _lacks_a_package(fault):
-        needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
+    if _lacks_a_package(error):
+        needing = request.name if isinstance(request, Preparation) else request.run.solver.name
         return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
     with suppress(BaseException):
-        sys.stderr.write(plain("".join(traceback.format_exception(fault))))
+        sys.stderr.write(plain("".join(traceback.format_exception(error))))
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
-    more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
-    plugin = asked.run.solver.plugin if isinstance(asked, Task) else None
-    said, files = f"{type(fault).__name__}: {said}{more}", (plugin.path,) if plugin else ()
-    location = tracebacks.location_of(fault, files)
-    traced = tracebacks.traceback_of(fault, files, said)
+    more = next((f" (the solver {words[kind]})" for kind in words if isinstance(error, kind)), "")
+    plugin = request.run.solver.plugin if isinstance(request, Task) else None
+    said, files = f"{type(error).__name__}: {said}{more}", (plugin.path,) if plugin else ()
+    location = tracebacks.location_of(error, files)
+    traced = tracebacks.traceback_of(error, files, said)
     return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
 
 
-def _lacks_a_package(fault: BaseException) -> bool:
+def _lacks_a_package(error: BaseException) -> bool:
     """Return whether a package is not installed; what is not found in one that is, is a mistake like any other."""
-    return type(fault) is ModuleNotFoundError and isinstance(fault.name, str) and "." not in fault.name
+    return type(error) is ModuleNotFoundError and isinstance(error.name, str) and "." not in error.name
 
 
 def _threads_left(before: set[threading.Thread]) -> int:
     return len(set(threading.enumerate()) - before)
 
 
-def _text(fault: BaseException) -> str:
+def _text(error: BaseException) -> str:
     try:
-        return plain(str(fault), MOST_BYTES - _BYTES_OF_NAME)
+        return plain(str(error), MOST_BYTES - _BYTES_OF_NAME)
     except BaseException as another:
         return f"(its text cannot be had: its __str__ raises {type(another).__name__})"
 

@@ -38,8 +38,8 @@ def from_line(line: bytes, known: Collection[str] = ()) -> Any:
     """
     try:
         return _Unpickler(base64.b64decode(line), known).load()
-    except Exception as fault:  # whatever foreign code has written there
-        raise ValueError(f"{type(fault).__name__}: {fault}") from None
+    except Exception as error:  # whatever foreign code has written there
+        raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 class _Unpickler(pickle.Unpickler):

@@ -141,8 +141,8 @@ class Child:
             for line in lines:
                 if (answer := hear(line)) is not None:
                     return answer
-        except ValueError as fault:
-            return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {fault}")
+        except ValueError as error:
+            return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {error}")
         if is_dead or is_closed:
             reason = self.why_dead()
             return Ended(RunStatus.CRASHED, Ending.SYSTEM if self._was_killed else Ending.FAULT, reason)

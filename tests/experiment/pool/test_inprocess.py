@@ -30,12 +30,12 @@ def faults() -> list[BaseException]:
 
 @pytest.fixture
 def pool(faults: list[BaseException]) -> Iterator[InProcessPool]:
-    def at_fault(fault: BaseException) -> None:
+    def at_error(fault: BaseException) -> None:
         faults.append(fault)
         if isinstance(fault, KeyboardInterrupt):
             raise fault
 
-    with InProcessPool(1, at_fault) as opened:
+    with InProcessPool(1, at_error) as opened:
         yield opened
 
 

@@ -51,7 +51,7 @@ class Shown:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with ExitStack() as left:
             for transfer, _ in self._transfers.values():
@@ -136,7 +136,7 @@ class LocalPool(Pool):
         self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: progress.Progress
     ) -> str:
         chosen = self._idle_worker(_OWN)
-        found: Prepared | Failed | Ended | None = None
+        answer: Prepared | Failed | Ended | None = None
         try:
             chosen.begin(Preparation(name, options, home, limits))
             with Shown(progress) as shown:
@@ -147,15 +147,15 @@ class LocalPool(Pool):
                         shown.show(message)
                     return message if isinstance(message, Prepared | Failed) else None
 
-                while found is None:
+                while answer is None:
                     wait_for([chosen])
-                    found = chosen.look(hear, lambda: "", limits.memory)
+                    answer = chosen.look(hear, lambda: "", limits.memory)
         finally:  # an interruption, too, ends what is under way
-            if not isinstance(found, Prepared | Failed) or len(self._workers) > self.jobs:
+            if not isinstance(answer, Prepared | Failed) or len(self._workers) > self.jobs:
                 self._discard(chosen)
-        if isinstance(found, Ended):
-            return f"its preparation failed: {found.reason}"
-        return found.reason if isinstance(found, Failed) else ""
+        if isinstance(answer, Ended):
+            return f"its preparation failed: {answer.reason}"
+        return answer.reason if isinstance(answer, Failed) else ""
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while True:
@@ -213,13 +213,13 @@ class LocalPool(Pool):
             outcome = _receive(busy, message, on_news)
             return self._ended(busy, message, outcome) if outcome else None
 
-        found: Outcome | Ended | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
-        if not isinstance(found, Ended):
-            return found
-        if found.by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
+        result: Outcome | Ended | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
+        if not isinstance(result, Ended):
+            return result
+        if result.by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
             busy.take_stock()
         self._discard(busy)
-        return busy.failed(*found)
+        return busy.failed(*result)
 
     def _ended(self, worker: WorkerHandle, message: Message, outcome: Outcome) -> Outcome:
         """Replace a worker in which a solver has left something behind; nothing of that may reach another run."""

@@ -28,13 +28,13 @@ from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool, portable_options
-from mpu_bench.experiment.pool.cluster.host import About, Asked, Made, Refused
+from mpu_bench.experiment.pool.cluster.host import About, Made, Refused, Request
 from mpu_bench.quantities import Ending, Record, RunStatus
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers do not import the tests
 
 
-def make(asked: Asked) -> Any:
+def make(asked: Request) -> Any:
     """Stand in for a run; the seed says what becomes of it."""
     name = str(get_worker().name)
     match asked.task.run.seed % 10:
@@ -55,7 +55,7 @@ def make(asked: Asked) -> Any:
     return made(asked, name)
 
 
-def made(asked: Asked, name: str, starved: bool = False) -> Made:
+def made(asked: Request, name: str, starved: bool = False) -> Made:
     worker = get_worker()
     worker.log_event(asked.topic, (worker.get_current_task(), pickle.dumps(Phase("training"))))
     record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0, ended_by=Ending.SYSTEM if starved else None)

@@ -20,19 +20,19 @@ from mpu_bench.errors import StoreError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.host import Asked, Made, Refused
+from mpu_bench.experiment.pool.cluster.host import Made, Refused, Request
 from mpu_bench.quantities import RunStatus
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "misbehaving.py"
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Request]:
     """Return a run of a plugin as a client asks for it; the worker's data directory is another than the client's."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
     path = tmp_path / "tried.yaml"
 
-    def made(how: str, **more: Any) -> Asked:
+    def made(how: str, **more: Any) -> Request:
         path.write_text(
             f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\n"
             f"solvers:\n  - misbehaving: {{how: {how}}}\n",
@@ -40,12 +40,12 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]
         )
         (run,) = plan.plan(read_config(path))
         task = Task("id", run, DataDirectory(tmp_path / "here", offline=True))
-        return Asked("topic", task, PLUGIN.read_bytes(), **more)
+        return Request("topic", task, PLUGIN.read_bytes(), **more)
 
     return made
 
 
-def make(wanted: Asked, is_wanted: Callable[[], bool] = lambda: True) -> Made | Refused:
+def make(wanted: Request, is_wanted: Callable[[], bool] = lambda: True) -> Made | Refused:
     """Make a run in this thread, as Dask's task does."""
     told: list[object] = []
     try:
@@ -54,17 +54,17 @@ def make(wanted: Asked, is_wanted: Callable[[], bool] = lambda: True) -> Made | 
         host._slot.end()
 
 
-def fingerprint(wanted: Asked) -> str:
+def fingerprint(wanted: Request) -> str:
     dataset = wanted.task.run.dataset
     return describe(catalog.card(dataset.name, dataset.options), wanted.task.home).fingerprint or ""
 
 
-def with_data(wanted: Asked) -> Asked:
+def with_data(wanted: Request) -> Request:
     return replace(wanted, task=replace(wanted.task, fingerprint=fingerprint(wanted)))
 
 
 def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
-    ask: Callable[..., Asked], tmp_path: Path
+    ask: Callable[..., Request], tmp_path: Path
 ) -> None:
     wanted = with_data(ask("raise"))
     made = make(wanted)
@@ -77,7 +77,7 @@ def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
     assert not (tmp_path / "here").exists()
 
 
-def test_other_data_than_the_clients_are_refused(ask: Callable[..., Asked]) -> None:
+def test_other_data_than_the_clients_are_refused(ask: Callable[..., Request]) -> None:
     wanted = ask("finish")
     made = make(replace(wanted, task=replace(wanted.task, fingerprint="another")))
     assert isinstance(made, Refused)
@@ -85,7 +85,7 @@ def test_other_data_than_the_clients_are_refused(ask: Callable[..., Asked]) -> N
     assert made.why.startswith("its data are others than the client's (")
 
 
-def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) -> None:
+def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Request]) -> None:
     began = time.monotonic()
     with pytest.raises(host.Unwanted):
         make(with_data(ask("sleep-always")), lambda: time.monotonic() < began + 3)
@@ -93,7 +93,7 @@ def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) ->
 
 
 def test_what_a_run_needs_stays_for_the_next_and_is_ended_when_nobody_has_needed_it(
-    ask: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "_IDLE_SECONDS", 1.0)
     before = set(psutil.Process().children(recursive=True))

@@ -36,7 +36,7 @@ from mpu_bench.errors import ClusterError, StoreError
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.host import RUNS, About, Asked, Made, Refused, Unwanted
+from mpu_bench.experiment.pool.cluster.host import RUNS, About, Made, Refused, Request, Unwanted
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.quantities import Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
@@ -90,7 +90,7 @@ class ClusterPool(Pool):
     say : function
         Called with who is there, and what goes wrong on the way.
     make : function
-        What a worker does with an `Asked`.
+        What a worker does with an `Request`.
     about : function
         What a worker says of itself.
 
@@ -106,7 +106,7 @@ class ClusterPool(Pool):
         slots: int = 1,
         send_data: bool = False,
         say: Callable[[str], object] = lambda _line: None,
-        make: Callable[[Asked], Made | Refused] = host.make,
+        make: Callable[[Request], Made | Refused] = host.make,
         about: Callable[[], About] = host.about,
     ) -> None:
         self._client, self._slots, self._send_data, self._say = client, slots, send_data, say
@@ -231,9 +231,9 @@ class ClusterPool(Pool):
         """Ask new workers who they are; leave out those with other versions. One that is gone already is not asked."""
         fitting = {}
         for address, answer in self._run(addresses, self._about).items():
-            if fault := _misfit(answer):
+            if misfit := _misfit(answer):
                 self._left_out.add(address)
-                self._say(f"left out: worker {address}{fault}")
+                self._say(f"left out: worker {address}{misfit}")
             elif isinstance(answer, About):
                 fitting[address] = answer
         self._workers |= {address: fitting[address] for address in self._run(fitting, host.enlist, self._slots)}
@@ -274,8 +274,8 @@ class ClusterPool(Pool):
             while busy[machine] < self._slots * len(workers) and (run := self._next(machine)) is not None:
                 try:
                     busy[machine] += self._send(run, machine, workers)
-                except Exception as fault:  # whatever is raised where the worker, or the scheduler, has just gone
-                    if self._is_connected and not isinstance(fault, OSError):
+                except Exception as error:  # whatever is raised where the worker, or the scheduler, has just gone
+                    if self._is_connected and not isinstance(error, OSError):
                         raise
                     self._waiting.append(run)
                     return
@@ -310,7 +310,7 @@ class ClusterPool(Pool):
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
         dataset = replace(task.run.dataset, options=data.options)
         plugin = task.run.solver.plugin
-        wanted = Asked(
+        wanted = Request(
             self._topic, replace(task, run=replace(task.run, dataset=dataset)),
             source.read(plugin.path).content if plugin else b"", self._threads, self._slots * len(workers),
         )  # fmt: skip
@@ -416,8 +416,8 @@ class ClusterPool(Pool):
                             call(host.receive, path.name, file.tell() - len(piece), piece)
                             advance(len(piece))
             call(host.arrived)
-        except StoreError as fault:
-            return str(fault)
+        except StoreError as error:
+            return str(error)
         self._say(f"{data.card.name}: sent to {machine}, {decimal(data.bytes)}")
         return ""
 
@@ -435,10 +435,10 @@ def _unpacking() -> Callable[[bytes, bytes], Made | Refused]:
     So the scheduler, which reads what is submitted, needs nothing of mpu-bench.
     """
 
-    def unpack(make: bytes, asked: bytes) -> Any:
+    def unpack(make: bytes, request: bytes) -> Any:
         import pickle
 
-        return pickle.loads(make)(pickle.loads(asked))
+        return pickle.loads(make)(pickle.loads(request))
 
     return unpack
 
@@ -449,8 +449,8 @@ def _result_of(future: Future[Any]) -> Any:
         return future.result(timeout=_SECONDS_TO_RECEIVE)
     except (CancelledError, TimeoutError, OSError, Unwanted):
         return None
-    except BaseException as fault:
-        return fault
+    except BaseException as error:
+        return error
 
 
 def _misfit(answer: object) -> str:
@@ -470,7 +470,7 @@ def _with_model(outcome: Outcome, model: bytes) -> Outcome:
     if path is not None and model:
         try:
             files.write_all(path.parent, {path.name: model})
-        except StoreError as fault:
-            reason = "; ".join(filter(None, [outcome.record.reason, f"{NOT_WRITTEN}{fault}"]))
+        except StoreError as error:
+            reason = "; ".join(filter(None, [outcome.record.reason, f"{NOT_WRITTEN}{error}"]))
             return replace(outcome, record=replace(outcome.record, reason=reason))
     return outcome

@@ -51,12 +51,12 @@ def scheduler_of(address: str) -> str:
     if not is_file(path):
         raise ConfigError(f"--cluster {address}: {_EXPECTED}")
     try:
-        found = json.loads(read_bounded(path, _MOST_FILE_BYTES, ConfigError))["address"]
+        written = json.loads(read_bounded(path, _MOST_FILE_BYTES, ConfigError))["address"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, str) or not _ADDRESS.fullmatch(found):
+        written = None
+    if not isinstance(written, str) or not _ADDRESS.fullmatch(written):
         raise ConfigError(f"--cluster {path}: a Dask scheduler did not write this file; {_EXPECTED}")
-    return found
+    return written
 
 
 @contextmanager
@@ -118,13 +118,13 @@ def _connected(address: str, data: Path) -> Iterator[Client]:
                 host="127.0.0.1",
                 env={"MPU_BENCH_DATA": str(data)},
             )
-        with started as made, Client(made) as client:
+        with started as running, Client(running) as client:
             yield client
         return
     try:
         client = Client(scheduler_of(address), timeout=_SECONDS_TO_CONNECT)
-    except (OSError, ValueError, TypeError) as fault:  # the last where there is no certificate for tls://
-        raise ClusterError(f"--cluster {address}: no scheduler answers: {fault}") from None
+    except (OSError, ValueError, TypeError) as error:  # the last where there is no certificate for tls://
+        raise ClusterError(f"--cluster {address}: no scheduler answers: {error}") from None
     with client:
         yield client
 

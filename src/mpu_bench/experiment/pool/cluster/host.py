@@ -50,7 +50,7 @@ class About(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A run for a worker: nothing in it depends on the client's disk.
 
     Attributes
@@ -131,7 +131,7 @@ def versions() -> dict[str, str]:
 # ------------------------------------------------------------------ a run
 
 
-def make(asked: Asked) -> Made | Refused:
+def make(request: Request) -> Made | Refused:
     """Make a run, as a task of Dask's.
 
     Raises
@@ -149,9 +149,9 @@ def make(asked: Asked) -> Made | Refused:
         return task is not None and task.state == "executing"
 
     def tell(news: News | str) -> None:
-        worker.log_event(asked.topic, (key, pickle.dumps(news)))
+        worker.log_event(request.topic, (key, pickle.dumps(news)))
 
-    return make_here(asked, tell, is_wanted)
+    return make_here(request, tell, is_wanted)
 
 
 class _Slot(threading.local):
@@ -189,32 +189,32 @@ _slot = _Slot()
 _HAD: set[tuple[Any, ...]] = set()
 
 
-def make_here(asked: Asked, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
+def make_here(request: Request, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
     """Let a child process of this thread make a run.
 
     Parameters
     ----------
-    asked : Asked
+    request : Request
     tell : function
         Called with how it goes.
     is_wanted : function
         Returns whether anybody waits for the run.
     """
-    pool, run = _slot.begin(asked.threads, asked.sharers), asked.task.run
+    pool, run = _slot.begin(request.threads, request.sharers), request.task.run
     try:
-        own, known = DataDirectory.from_options(), asked.task.home
+        local, known = DataDirectory.from_options(), request.task.home
         reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
-        home = DataDirectory(own.folder, (*reached, *own.mirrors), known.offline, known.limit, remote=True)
+        home = DataDirectory(local.folder, (*reached, *local.mirrors), known.offline, known.limit, remote=True)
         if there := run.solver.plugin:
-            here = there._replace(path=_plugin_here(asked, there.path.name, own.folder))
+            here = there._replace(path=_plugin_here(request, there.path.name, local.folder))
             run = replace(run, solver=replace(run.solver, plugin=here))
         with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
             model_file = Path(folder) / "model.mpu"
             task = replace(
-                asked.task,
+                request.task,
                 run=run,
                 home=home,
-                model_file=model_file if asked.task.model_file is not None else None,
+                model_file=model_file if request.task.model_file is not None else None,
                 matrices=None,  # whose folder is on another machine
                 fastest_probe=_slot.fastest_probe,  # of this machine
             )
@@ -240,13 +240,13 @@ def _environment(threads: int, kernel_memory: int | None) -> dict[str, Any]:
 
 def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Outcome:
     """Let a child process make a run, and tell how it goes."""
-    told = 0.0
+    last = 0.0
 
     def on_news(_task: Task, news: News) -> None:
-        nonlocal told
+        nonlocal last
         seconds = news.seconds if isinstance(news, Progress) else None
-        if seconds is None or not told <= seconds < told + _SECONDS_BETWEEN_PROGRESS:
-            told = seconds or 0.0
+        if seconds is None or not last <= seconds < last + _SECONDS_BETWEEN_PROGRESS:
+            last = seconds or 0.0
             tell(news)
 
     pool.submit(task)
@@ -267,23 +267,23 @@ def _lack_of_data(pool: LocalPool, task: Task, tell: Callable[[News | str], None
     try:
         card = catalog.card(dataset.name, dataset.options)
         if describe(card, task.home).state != "prepared" and (
-            fault := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell))
+            error := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell))
         ):
-            return fault
+            return error
         fingerprint = describe(card, task.home).fingerprint
-    except UserError as fault:
-        return str(fault)
+    except UserError as error:
+        return str(error)
     if fingerprint != task.fingerprint:
         return f"its data are others than the client's ({fingerprint}, {task.fingerprint})"
     _HAD.add(key)
     return ""
 
 
-def _plugin_here(asked: Asked, name: str, home: Path) -> Path:
+def _plugin_here(request: Request, name: str, home: Path) -> Path:
     """Write the plugin of a run, by content; return where it is."""
-    here = home / "plugins" / hashlib.sha256(asked.plugin).hexdigest()[:16] / name
+    here = home / "plugins" / hashlib.sha256(request.plugin).hexdigest()[:16] / name
     if not here.exists():
-        files.write_all(here.parent, {name: asked.plugin})
+        files.write_all(here.parent, {name: request.plugin})
     return here
 
 
