@@ -173,8 +173,8 @@ class TryOptions(TableOptions, DataOptions):
         60.0, "The time budget. Starting processes and the first compilation come on top.", min=1,
         max=_LARGEST_SECONDS, metavar="SECONDS",
     )  # fmt: skip
-    metric: str = option(
-        "", "What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
+    metric: str | None = option(
+        None, "What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
         "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
         Metric | None, metavar="METRIC", show_default=False,
     )  # fmt: skip
