@@ -25,7 +25,7 @@ from mpu_bench.yaml_text import MOST_BYTES, MOST_DEPTH, TOO_DEEP, Key, Locations
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-_MOST_ERRORS = 5  # told at once
+_MOST_ERRORS = 5  # of one message
 _MOST_NAME_BYTES = 200  # of an unknown one
 
 
@@ -178,7 +178,7 @@ class Node:
         return replace(self, value=value)
 
     def error(self, message: str) -> UserError:
-        """Make the error that tells file, line, key, what is wrong and the fix."""
+        """Make the error that names file, line, key, what is wrong and the fix."""
         return self.document.error(_line(self.document, self.key, message))
 
     def unknown(self, what: str, name: object, valid: Any) -> UserError:
@@ -249,7 +249,7 @@ def _kind(value: object) -> str:
 
 
 class Strict(BaseModel):
-    """Refuses unknown keys, values of another type, and numbers that are not finite."""
+    """Rejects unknown keys, values of another type, and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, ser_json_inf_nan="strings")
 
@@ -320,7 +320,7 @@ def words_of(error: Any) -> str:
 
 
 def wanted(error: Any) -> str:
-    """Return what one of pydantic's errors asks for: ``must be greater than 0``."""
+    """Return what one of pydantic's errors requires: ``must be greater than 0``."""
     return re.sub("^[A-Z][a-z]+ should", "must", error["msg"])
 
 
@@ -354,7 +354,7 @@ def _valid_keys(schema: Any, steps: Key) -> list[str]:
 
 
 def _tags(model: type[BaseModel]) -> set[Any]:
-    """Return the words by which a model may be told from the others of a union: what its keys may only be."""
+    """Return the words that distinguish a model from the others of a union: what its keys may only be."""
     hints = [field.annotation for field in model.model_fields.values()]
     return {word for hint in hints if get_origin(hint) is Literal for word in get_args(hint)}
 

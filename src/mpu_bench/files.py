@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 _MOST_CSV_BYTES = 2**30
-_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is asked for
+_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is requested
 _MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
@@ -121,7 +121,7 @@ def read_text(path: Path, most_bytes: int, error: type[UserError]) -> str:
 
 
 def read_beginning(stream: BinaryIO, most_bytes: int) -> bytes:
-    """Return so many bytes of a stream, or all that it has, in memory for what there is, not for what there may be."""
+    """Return the first bytes of a stream, or all that it has, in memory for what there is."""
     pieces = []
     while most_bytes and (piece := stream.read(min(most_bytes, _PIECE_BYTES))):
         pieces.append(piece)

@@ -73,7 +73,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse wrong parameters, and know no feature yet."""
+        """Reject wrong parameters, and know no feature yet."""
         if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
             raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
         if len(labels := list(self.classes)) < 2 or any(label in labels[:index] for index, label in enumerate(labels)):
@@ -243,7 +243,7 @@ def _made() -> dict[str, type[OnlineClassifier]]:
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and name in _made():  # for what the language asks every module, no solver is imported
+    if not name.startswith("_") and name in _made():  # what Python itself looks up imports no solver
         return _made()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 

@@ -211,7 +211,7 @@ class _Reader:
     source: _Source
 
     def read(self, node: yaml.Node, text: str, depth: int = 0) -> tuple[Any, Locations]:
-        """Return what a node says that lies within so many collections, and where it stands: at ``text``."""
+        """Return what a node says at this depth, and where it stands: at ``text``."""
         self._check(node, depth + isinstance(node, yaml.CollectionNode))
         locations = Locations(text)
         if isinstance(node, yaml.ScalarNode):

@@ -76,7 +76,7 @@ def test_what_is_damaged_is_found_again_with_a_remark(
     damage(tmp_path / "optima" / "key.json")
     assert cache.load("key") is None
     assert len(remarks) == 1
-    assert "key.json: this kept optimum cannot be used" in remarks[0]
+    assert "key.json: this cached optimum cannot be used" in remarks[0]
 
 
 @pytest.mark.parametrize("number", [28, 30, 13], ids=["full", "read-only", "forbidden"])

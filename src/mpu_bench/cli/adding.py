@@ -1,4 +1,4 @@
-"""``mpu-bench data add``: writes the card of a user file and shows what was found in it."""
+"""``mpu-bench data add``: writes the card of a user file and describes the file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
 
 
 def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> None:
-    """Look at a file, write ``datasets/NAME.yaml`` and print what was found.
+    """Look at a file, write ``datasets/NAME.yaml`` and describe the file.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
 
 
 def _card_path(name: str, force: bool) -> Path:
-    """Return where the card goes, and refuse to hide another dataset or to replace a card unasked."""
+    """Return where the card goes, and reject to hide another dataset or to replace a card unasked."""
     path = FOLDER / f"{name}.yaml"
     if not can_name_a_file(name):
         raise DataError(f"'{name}' cannot be the name of a dataset; use letters, digits and . + - _: --name NAME")

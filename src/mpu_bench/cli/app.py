@@ -80,14 +80,14 @@ def call() -> int:
     except Exception as error:
         if not isinstance(error, _Misuse):
             raise  # a bug keeps its traceback
-        if words := _words(error):  # none where the help was asked for by saying nothing
+        if words := _words(error):  # none where a command without arguments shows the help
             usage = f"\n{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help." if error.ctx else ""
             _tell(f"{words}{usage}")
     return BAD_INPUT
 
 
 def _check_address_space() -> None:
-    """Refuse a limit on address space (``ulimit -v``) in which importing OpenBLAS tries for memory for ever.
+    """Reject a limit on address space (``ulimit -v``) in which importing OpenBLAS tries for memory for ever.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def _tell(message: str) -> None:
         shown.print("mpu-bench:", style="bold red", end=" ")
         shown.tell(_LONG_WORD.sub(r"\1...\2", message))
         sys.stdout.flush()
-    except OSError:  # where nothing can be printed, the code alone tells
+    except OSError:  # where nothing can be printed, the exit code alone says it
         _discard_output()
 
 

@@ -93,7 +93,7 @@ def export_onnx(model: Path, out: Path, check: str | None, force: bool) -> None:
 
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
-    """Refuse to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
+    """Reject to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
     if share is not None and share < LEAST_AGREEMENT:
         say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
@@ -188,7 +188,7 @@ def _as_given(
 
 
 def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> None:
-    """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
+    """Print what a prediction takes of a device, and reject to write what gives other labels there."""
     say(f"{device.name}: {costs.flash:,} bytes of flash, {costs.ram:,} of RAM with the stack (-Os)")
     say(f"{device.name}: {costs.instructions:,} instructions per prediction, {costs.duration(device)}")
     if costs.estimated:

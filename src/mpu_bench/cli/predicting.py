@@ -71,12 +71,12 @@ def pieces_of(
     label : str or None
         The column of a table that holds the label; None: that of the model, or one that is called so.
     labelled : bool
-        Whether the rows must have labels, whose classes are then found.
+        Whether the rows must have labels, whose classes are then known.
     home : DataDirectory
     separator : str or None
-        The character between the cells of a file of text, or ``"tab"``; None: it is found out.
+        The character between the cells of a file of text, or ``"tab"``; None: it is detected.
     header : bool or None
-        Whether the first line of a file of text names the columns; None: it is found out.
+        Whether the first line of a file of text names the columns; None: it is detected.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _columns(saved: SavedModel) -> int:
 def _label_of(saved: SavedModel, file: OwnFile, labelled: bool) -> str | None:
     """Return the column of a table that holds the label: as the model has it, or the one more than the model takes.
 
-    Where labels are not asked for, that one must be called so: it might as well be an identifier.
+    Where labels are not needed, that one must be called so: it might as well be an identifier.
     """
     if isinstance(saved.preprocessing, Table):
         return saved.preprocessing.label

@@ -141,9 +141,9 @@ def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str,
 
 
 def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
-    """Refuse a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it.
+    """Reject a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it.
 
-    Its answers are kept, so that its plugin need not be asked again when the plan is made.
+    Its answers are kept, so that its plugin need not answer again when the plan is made.
     """
     named = [(choice.name, choice.parameters)]
     if choice.tuning is not None:
@@ -159,7 +159,7 @@ def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
 
 
 def _check_optimum(optimum: Optimum | None) -> None:
-    """Refuse as `Solver.optimum_solver` what is no solver with its parameters."""
+    """Reject as `Solver.optimum_solver` what is no solver with its parameters."""
     if optimum is None:
         return
     name, parameters = optimum

@@ -56,7 +56,7 @@ def find_config(path: Path) -> Path:
     )
 
 
-Say = Callable[[str], object]  #: is told what happens, line by line
+Say = Callable[[str], object]  #: called with what happens, line by line
 Config = Path | Mapping[str, Any]  #: a file, the name of a shipped one, or the content of one
 GIVEN = "the config"  #: what messages call one that is no file
 
@@ -77,14 +77,14 @@ def read_config(
     Parameters
     ----------
     config : Path or mapping
-        The YAML file, or the name of a shipped config; or what such a file would hold: its plugins are found from the
+        The YAML file, or the name of a shipped config; or what such a file would hold: its plugins are relative to the
         working folder.
     profile : str, optional
         The entry of the config's ``profiles`` that overrides it; its results go to ``<name>-<profile>``.
     settings : sequence of str
         ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
     say : function
-        Is told of its plugins before any of them is run: they are code.
+        Called with its plugins before any of them is run: they are code.
     **keys
         Override the keys of these names, but for those that are None: ``seed=1``, ``kernel_memory="2GB"``.
 
@@ -149,7 +149,7 @@ def _read(
 
 
 def _experiment(content: File, changed: Document, say: Say | None = None) -> Experiment:
-    """Check a config whose profile and options are applied; its plugins are run where ``say`` is told of them."""
+    """Check a config whose profile and options are applied; its plugins are run where ``say`` can report them."""
     plugins = _plugin_files(content.plugins, changed["plugins"])
     names = _words(changed.data) if plugins else set()
     with solvers.undescribed(names):  # what does not need the code of plugins is refused before it is run

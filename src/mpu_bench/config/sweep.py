@@ -209,7 +209,7 @@ def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, N
 
 
 def _check_per_dataset(node: Node, labels: Sequence[str]) -> None:
-    """Refuse what names a dataset that does not exist, or leaves one without a value."""
+    """Reject what names a dataset that does not exist, or leaves one without a value."""
     if not isinstance(node.value, Mapping):
         raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
     for label in labels:
@@ -278,7 +278,7 @@ class TuningGrid:
         ]
 
     def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
-        """Refuse to tune what is no parameter of a solver or kernel, or is given as well."""
+        """Reject to tune what is no parameter of a solver or kernel, or is given as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:

@@ -1,4 +1,4 @@
-"""The cache of optima: what one experiment has found serves all others that use the same data directory.
+"""The cache of optima: those of one experiment serve all others that use the same data directory.
 
 Suboptimality and what stops by it are set against what it holds, so a file has a checksum. One that is damaged, or of a
 version without checksums, is computed again, with a remark.
@@ -50,7 +50,7 @@ class OptimaCache:
             text = files.read_bounded(path, _LARGEST, StoreError)
             return _checked(rows.parse_mapping(text.decode(errors="replace")))
         except (OSError, StoreError, DamagedError) as error:
-            self.remark(f"{path}: this kept optimum cannot be used and is found again ({error})")
+            self.remark(f"{path}: this cached optimum cannot be used and is computed again ({error})")
             return None
 
     def save(self, key: str, result: Result) -> None:
@@ -63,7 +63,7 @@ class OptimaCache:
             files.write_text(path, json.dumps(kept | {"checksum": provenance.content_hash(**kept)}))
         except OSError as error:
             why = error.strerror or error
-            self.remark(f"{path}: cannot be written ({why}); other experiments will find this optimum again")
+            self.remark(f"{path}: cannot be written ({why}); other experiments will compute this optimum again")
 
 
 def _checked(kept: dict[str, Any]) -> Result:

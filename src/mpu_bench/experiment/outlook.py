@@ -90,7 +90,7 @@ class Outlook:
 
 
 def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
-    """Return the rows that there are, and the keys of the planned runs whose result holds; refuse what a run would."""
+    """Return the rows that there are, and the keys of the planned runs whose result holds; reject what a run would."""
     refuse_kept(chosen.folder)
     if not is_file(chosen.folder / FILE):
         return [], set()

@@ -149,7 +149,7 @@ def run(
 
 
 def outlooks(experiments: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
-    """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
+    """Return what is to do of each experiment, by its name; ``say`` reports one whose results cannot be read."""
     known = {}
     for experiment in experiments:
         runs = plan.plan(experiment)

@@ -1,6 +1,6 @@
 """An experiment from its plan to its store: what is there is kept, what is missing is run.
 
-`ChosenRuns` are the runs that are to be made now, whoever asks for them: a command or a program.
+`ChosenRuns` are the runs that a command or a program wants now.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Todo:
     runs : sequence of Run
         Those that are made now.
     kept : int
-        How many of those that were asked for have a result.
+        How many of the chosen runs have a result.
     seconds : sequence of float or None
         About how long each run takes, where that is known.
     """
@@ -123,7 +123,7 @@ class ChosenRuns:
     def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
         """Make the runs that have no result yet; return whether every one has a result that holds.
 
-        ``say`` is told why seconds may not be compared.
+        ``say`` reports why seconds may not be compared.
         """
         threads, jobs = self.experiment.threads, self.options.jobs
         pool.use_threads(threads)
@@ -335,7 +335,7 @@ class _Session:
             matrices=self.matrices if self.experiment.kernel_matrix == "shared" else None,
             code=planned.code,
         )
-        failure = tuned.fault or _missing_result(planned.run, rows, results)
+        failure = tuned.failure or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
         if known := self._known_outcome(planned, failure, task):
             self._started[planned.run_id] = _Started(planned, made_from)

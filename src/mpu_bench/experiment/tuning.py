@@ -65,7 +65,7 @@ class TunedRun:
     run: Run
     columns: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    fault: str = ""
+    failure: str = ""
 
 
 def select_best(run: Run, results: Rows) -> TunedRun:
@@ -87,7 +87,7 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     errors = [_mean(parts, _COLUMNS[tuning.metric]) for parts in rows]
     failures = [_failure(parts) for parts, error in zip(rows, errors, strict=True) if error == math.inf]
     if len(failures) == len(errors):
-        return TunedRun(run, fault=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
+        return TunedRun(run, failure=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
     best = tuning.candidates[errors.index(min(errors))]
     every = [row for parts in rows for row in parts]
     columns = {

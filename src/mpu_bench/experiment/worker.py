@@ -378,7 +378,7 @@ def _failure(request: Task | Preparation, error: BaseException) -> Failed:
 
 
 def _lacks_a_package(error: BaseException) -> bool:
-    """Return whether a package is not installed; what is not found in one that is, is a mistake like any other."""
+    """Return whether a package is not installed; a module missing in an installed one is a mistake like any other."""
     return type(error) is ModuleNotFoundError and isinstance(error.name, str) and "." not in error.name
 
 

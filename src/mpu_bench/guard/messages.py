@@ -66,7 +66,7 @@ class Channel:
         self._descriptor, self._connection, self._pid = descriptor, Connection(descriptor), os.getpid()
 
     def requests(self) -> Iterator[Any]:
-        """Yield what the parent asks, until it closes the connection."""
+        """Yield the requests of the parent, until it closes the connection."""
         with suppress(EOFError, OSError):
             while True:
                 yield self._connection.recv()

@@ -118,7 +118,7 @@ def kill(pids: Iterable[int]) -> None:
 
 
 def kill_until_none(find: Callable[[], list[int]], seconds: float) -> None:
-    """Kill what is found, again and again, until nothing is, or the seconds are over.
+    """Kill what `find` returns, again and again, until that is nothing, or the seconds are over.
 
     Children of this process that have ended are waited for.
     """

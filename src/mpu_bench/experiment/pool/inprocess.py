@@ -70,7 +70,7 @@ class InProcessPool(Pool):
         return self._preparing.prepare(name, options, home, limits, progress)
 
     def use_threads(self, threads: int) -> None:
-        """Refuse another number of threads: a process settles it when it starts.
+        """Reject another number of threads: a process settles it when it starts.
 
         Raises
         ------

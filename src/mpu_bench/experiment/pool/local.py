@@ -41,7 +41,7 @@ _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
 
 class Shown:
-    """Shows what a worker tells of its work; at its end transfers that were not ended are left as they are."""
+    """Shows the progress that a worker reports; at its end transfers that were not ended are left as they are."""
 
     def __init__(self, shown: progress.Progress) -> None:
         self._progress = shown

@@ -84,7 +84,7 @@ class Course:
                 allowed = None if allowed is None else max(EVALUATING_FACTOR * allowed, EVALUATING_SECONDS)
             case "training":
                 doing = "training"
-                if self.limits.seconds is None:  # a solver that heeds stop.seconds tells how it goes on
+                if self.limits.seconds is None:  # a solver that obeys stop.seconds reports progress
                     lasted = now - self.heard
             case "compiling" if self.compiled_seconds + aside > COMPILING_SECONDS:
                 return self._words("compiling", COMPILING_SECONDS)

@@ -228,7 +228,7 @@ class ClusterPool(Pool):
         return f"{workers} worker{'s' * (workers > 1)} on {machines} machine{'s' * (machines > 1)}{runs}"
 
     def _welcome(self, addresses: Collection[str]) -> None:
-        """Ask new workers who they are; leave out those with other versions. One that is gone already is not asked."""
+        """Look at the versions of new workers, and leave out those with others; skip those that are gone."""
         fitting = {}
         for address, answer in self._run(addresses, self._about).items():
             if misfit := _misfit(answer):
@@ -357,7 +357,7 @@ class ClusterPool(Pool):
                 self._refuse(run, result)
             case None if self._is_connected:
                 self._lose(run)
-            case None:  # which is no fault of the worker's
+            case None:  # the scheduler is gone, not the worker
                 self._waiting.append(run)
             case KilledWorker():
                 self._end(run, RunStatus.CRASHED, f"lost with its worker on {run.machine}: {result}")

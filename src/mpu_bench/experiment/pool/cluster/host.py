@@ -56,7 +56,7 @@ class Request:
     Attributes
     ----------
     topic : str
-        Of the events that tell how it goes.
+        Of the events that report progress.
     task : Task
     plugin : bytes
         The user file that defines the solver, if one does.
@@ -75,7 +75,7 @@ class Request:
 class Made:
     """What came of a run.
 
-    ``environment`` is the machine with its versions, ``model`` the saved one, if one was asked for.
+    ``environment`` is the machine with its versions, ``model`` the saved one, if it is wanted.
     """
 
     record: Record
@@ -105,7 +105,7 @@ def about() -> About:
 
 
 async def enlist(slots: int, dask_worker: Any) -> None:
-    """Let a worker make so many runs at once, whatever its threads."""
+    """Set the number of parallel runs of a worker, whatever its threads."""
     from distributed.threadpoolexecutor import ThreadPoolExecutor
 
     if dask_worker.state.total_resources.get(RUNS) != slots:
@@ -162,7 +162,7 @@ class _Slot(threading.local):
     fastest_probe = float("inf")
 
     def begin(self, threads: int, sharers: int) -> LocalPool:
-        """Return the pool of this thread, with so many threads for a run."""
+        """Return the pool of this thread, with this number of threads for a run."""
         if self.idle is not None:
             self.idle.cancel()
             self.idle.join()
@@ -239,7 +239,7 @@ def _environment(threads: int, kernel_memory: int | None) -> dict[str, Any]:
 
 
 def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Outcome:
-    """Let a child process make a run, and tell how it goes."""
+    """Let a child process make a run, and report progress."""
     last = 0.0
 
     def on_news(_task: Task, news: News) -> None:
