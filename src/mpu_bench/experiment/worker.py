@@ -1,6 +1,6 @@
 """The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
 
-It answers each `Task` with messages: `Phase`, `Compiler` and `Compiled` as it goes on, `Progress` while it
+It answers each `Task` with messages: `Phase`, `Aside` and `Compiled` as it goes on, `Progress` while it
 trains, and at last `Finished` or `Failed`; a `Preparation` with `Work`, and at last `Prepared` or `Failed`.
 
 Solvers of a user's own have a worker that makes no other solver's runs, and a problem loaded anew for each run: they
@@ -38,8 +38,8 @@ from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training
 from mpu_bench.errors import DataError, UserError
 from mpu_bench.experiment import bind, disturbance, machine_code, shared_matrix, trace
 from mpu_bench.experiment.messages import (
+    Aside,
     Compiled,
-    Compiler,
     Failed,
     Finished,
     Message,
@@ -88,7 +88,7 @@ def _flush() -> None:
 
 
 class _Sent:
-    """Progress that is shown in another process; `pool.local.Shown` is its other end."""
+    """Progress that is shown in another process; `pool.local.Transfers` is its other end."""
 
     def __init__(self, send: Callable[[Work], None]) -> None:
         self._send = send
@@ -268,11 +268,11 @@ class RunExecutor:
         class Heard(event.Listener):
             def on_start(self, event: Any) -> None:  # noqa: ARG002
                 if executor._is_warming_up and GETTING_READY.depth == 1:
-                    executor.send(Compiler(begins=True))
+                    executor.send(Aside(begins=True))
 
             def on_end(self, event: Any) -> None:  # noqa: ARG002
                 if executor._is_warming_up and GETTING_READY.depth == 0:
-                    executor.send(Compiler(begins=False))
+                    executor.send(Aside(begins=False))
 
         for kind in ("numba:compile", GETS_READY):
             event.register(kind, Heard())  # type: ignore[no-untyped-call]

@@ -18,8 +18,7 @@ from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment.messages import (
-    Compiler,
-    Evaluating,
+    Aside,
     Failed,
     Finished,
     Message,
@@ -40,14 +39,14 @@ _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whos
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
 
-class Shown:
+class Transfers:
     """Shows the progress that a worker reports; at its end transfers that were not ended are left as they are."""
 
     def __init__(self, shown: progress.Progress) -> None:
         self._progress = shown
         self._transfers: dict[int, tuple[AbstractContextManager[progress.Advance], progress.Advance]] = {}
 
-    def __enter__(self) -> Shown:
+    def __enter__(self) -> Transfers:
         return self
 
     def __exit__(
@@ -139,7 +138,7 @@ class LocalPool(Pool):
         answer: Prepared | Failed | Ended | None = None
         try:
             chosen.begin(Preparation(name, options, home, limits))
-            with Shown(progress) as shown:
+            with Transfers(progress) as shown:
 
                 def hear(line: bytes) -> Prepared | Failed | None:
                     message = decode(line)
@@ -252,7 +251,7 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             return busy.failed(status, message.ended_by, reason, traceback)
         case Prepared() | Work():
             raise ValueError("news of a preparation")
-        case Compiler() | Evaluating():
+        case Aside():
             return None
         case Progress():
             busy.progress = message

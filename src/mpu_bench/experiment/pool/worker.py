@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mpu_bench.config.schema import Limits, Stop
-from mpu_bench.experiment.messages import Compiler, Evaluating, Message, Phase, Preparation, Progress, Task
+from mpu_bench.experiment.messages import Aside, Message, Phase, Preparation, Progress, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.guard.process import AwakeClock, Child
 from mpu_bench.quantities import Ending, Record, RunStatus
@@ -60,9 +60,9 @@ class Course:
         match message:
             case Phase(name):
                 self.phase, self.since, self.aside_since, self.compiled_seconds = name, now, None, 0.0
-            case Compiler(begins=True) | Evaluating(begins=True):
+            case Aside(begins=True):
                 self.aside_since = now
-            case Compiler() | Evaluating() if self.aside_since is not None:
+            case Aside() if self.aside_since is not None:
                 self.since += now - self.aside_since
                 self.compiled_seconds += now - self.aside_since
                 self.aside_since = None
