@@ -72,7 +72,7 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
 
 
 def _card_path(name: str, force: bool) -> Path:
-    """Return where the card goes, and reject to hide another dataset or to replace a card unasked."""
+    """Return where the card goes, and reject a name that hides another dataset or replaces a card."""
     path = FOLDER / f"{name}.yaml"
     if not can_name_a_file(name):
         raise DataError(f"'{name}' cannot be the name of a dataset; use letters, digits and . + - _: --name NAME")

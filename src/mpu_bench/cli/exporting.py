@@ -15,7 +15,6 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import DataError, UserError
-from mpu_bench.experiment.options import FolderOptions
 from mpu_bench.files import told_if_unwritable, write_text
 from mpu_bench.installed import extra
 from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
@@ -79,13 +78,13 @@ def export_c(
     _tell_sizes(source)
 
 
-def export_onnx(model: Path, out: Path, check: str | None, force: bool) -> None:
+def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, *, force: bool) -> None:
     """Write a model as ONNX, or raise what `mpu-bench export-onnx` exits with; the parameters are the options."""
     check_free(out, force)
     saved = load(model)
     portable_model = portable(saved)
     content = onnx_graph.onnx_bytes(portable_model)
-    rows = None if check is None else _rows_at_hand(saved, portable_model, check, FolderOptions().home)
+    rows = None if check is None else _rows_at_hand(saved, portable_model, check, home)
     _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
     onnx_graph.write_onnx(out, content)
     answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
@@ -93,7 +92,7 @@ def export_onnx(model: Path, out: Path, check: str | None, force: bool) -> None:
 
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
-    """Reject to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
+    """Raise if labels differ from those of Python, or if nobody has compared them and they may."""
     if share is not None and share < LEAST_AGREEMENT:
         say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
@@ -188,7 +187,7 @@ def _as_given(
 
 
 def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> None:
-    """Print what a prediction takes of a device, and reject to write what gives other labels there."""
+    """Print what a prediction takes of a device, and raise if labels differ there."""
     say(f"{device.name}: {costs.flash:,} bytes of flash, {costs.ram:,} of RAM with the stack (-Os)")
     say(f"{device.name}: {costs.instructions:,} instructions per prediction, {costs.duration(device)}")
     if costs.estimated:

@@ -103,8 +103,10 @@ def export_c(
     )  # fmt: skip
 
 
+@takes(FolderOptions)
 def export_onnx(
     model: ModelFile,
+    options: FolderOptions,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
     check: Annotated[str | None, typer.Option(metavar="DATA", help="A file of rows to compare labels on.")] = None,
     force: Force = False,
@@ -115,4 +117,4 @@ def export_onnx(
     """
     from mpu_bench.cli import exporting
 
-    exporting.export_onnx(model, out, check, force)
+    exporting.export_onnx(model, out, check, options.home, force=force)

@@ -32,7 +32,7 @@ from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import SavedModel, load
 from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
 from mpu_bench.quantities import DECLARED
-from mpu_bench.report.tables import Table as Printed
+from mpu_bench.report import tables
 
 _ROWS_AT_ONCE = 4096
 _MOST_SCORES = 10_000_000  # that are kept to be ranked
@@ -351,4 +351,4 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
     names = saved.classes.names
     rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
     headings = ["of class", *(f"as {name}" for name in names)]
-    shown.print(Drawn(Printed(headings, rows, "l" + "r" * len(names)), framed=False))
+    shown.print(Drawn(tables.Table(headings, rows, "l" + "r" * len(names)), framed=False))

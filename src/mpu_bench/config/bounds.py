@@ -43,7 +43,7 @@ def product(counts: Iterable[int]) -> int:
 
 
 def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
-    """Reject to tune more parameters, or by more runs, than there may be; see `_check_bound`."""
+    """Reject a tuning of too many parameters, or by too many runs."""
     _check_bound(len(tried), "parameters", MOST_TUNED, node)
     _check_bound(product([combinations(tried), splits]), "trials", MOST_RUNS, node)
 

@@ -64,7 +64,7 @@ def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: N
 def _check_seconds_of(
     name: str, datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node
 ) -> None:
-    """Reject other than one run whose seconds are meant by ``stop: {seconds_of: {solver: name}}``."""
+    """Require exactly one run whose seconds are meant by ``stop: {seconds_of: {solver: name}}``."""
     for label in dict.fromkeys(dataset.label for dataset in datasets):
         there = [choice for choice in choices if choice.only_for in (None, label)]
         meant = Counter(str(choice.kernel) for choice in there if choice.name == name)

@@ -159,7 +159,7 @@ def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
 
 
 def _check_optimum(optimum: Optimum | None) -> None:
-    """Reject as `Solver.optimum_solver` what is no solver with its parameters."""
+    """Reject an `optimum_solver` that names no solver with its parameters."""
     if optimum is None:
         return
     name, parameters = optimum
