@@ -251,7 +251,6 @@ class RunExecutor:
             raise DataError(f"{dataset.label}: its data have changed since planning; run again")
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)
-        _check_classes(task.run, problem)
         if class_weight := task.run.solver.parameters.get("class_weight"):
             problem = problem.weighted(class_weight)
         if threshold := task.run.solver.parameters.get("score_threshold"):
@@ -401,13 +400,3 @@ def _forget_signal_handlers() -> None:
     if hasattr(signal, "setitimer"):
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)
-
-
-def _check_classes(run: Run, problem: Any) -> None:
-    name = run.solver.name
-    separates_two = solvers.load(name).classes == "two" and "multiclass" not in run.solver.parameters
-    if separates_two and len(problem.classes) != 2:
-        raise DataError(
-            f"{problem.name}: has {len(problem.classes)} classes and solver '{name}' separates two; choose the "
-            f"positive ones with the dataset's option positive: [...], or give the solver multiclass: one-against-one"
-        )
