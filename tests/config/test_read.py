@@ -226,7 +226,7 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
     ("setting", "words"),
     [
         ("a." * 60 + "b=1", "lies more than 50 levels deep"),
-        ("stop=" + "[" * 60, "lies more than 50 levels deep"),
+        ("stop=" + "[" * 60 + "]" * 60, "lies more than 50 levels deep"),
         ("stop.seconds=!!int x", "--set stop.seconds=!!int x: 'x' is no whole number"),
         ("stop.seconds=2001-99-99", "stop.seconds: must be a valid number, not '2001-99-99'"),
         ("stop=&a [*a]", "lies more than 50 levels deep"),

@@ -91,7 +91,7 @@ def compare(
     """
     from mpu_bench.cli import compare as comparing
 
-    raise typer.Exit(0 if comparing.compare(first, second, solvers, quantity or (), form) else FAILED)
+    raise typer.Exit(0 if comparing.compare(first, second, solvers, quantity=quantity or (), form=form) else FAILED)
 
 
 def plot(
