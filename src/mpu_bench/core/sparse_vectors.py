@@ -31,8 +31,8 @@ class Entries(NamedTuple):
 
     numbers: NDArray[np.uint32]  #: (b, BLOCK) slots or columns; block 0 stands for none
     values: NDArray[np.floating[Any]]  #: (b, BLOCK)
-    after: NDArray[np.int32]  #: (b,) the next block of a list, or of those that are free again
-    lists: NDArray[np.int32]  #: (d + capacity, 2) the first block of a list, all others are full, and how many pairs
+    after: NDArray[np.uint32]  #: (b,) the next block of a list, or of those that are free again
+    lists: NDArray[np.uint32]  #: (d + capacity, 2) the first block of a list, all others are full, and how many pairs
     blocks: NDArray[np.int64]  #: (4,) the first one never used; of those free again first and count; the longest vector
     squared_norms: NDArray[np.float64]  #: (capacity,) of which distances are computed
     spread: NDArray[np.float64]  #: (d,), or as the capacity, scratch: zeros, between calls
@@ -44,8 +44,8 @@ def new_entries(features: int, capacity: int, dtype: DTypeLike, sparse: bool) ->
     return Entries(
         np.zeros((1, BLOCK), np.uint32),
         np.zeros((1, BLOCK), dtype),
-        np.zeros(1, np.int32),
-        np.zeros((lists, 2), np.int32),
+        np.zeros(1, np.uint32),
+        np.zeros((lists, 2), np.uint32),
         np.array([1, 0, 0, 0]),
         np.zeros(capacity),
         np.zeros(max(lists - capacity, capacity)),
@@ -102,13 +102,13 @@ def read_rows(entries, row_of_slot, ends, indices, values):
 @jit(forceinline=True)
 def _filled(entries, key):
     """Return how many pairs there are in the first block of a list."""
-    return ((entries.lists[key, LENGTH] - 1) & (BLOCK - 1)) + 1
+    return ((np.int64(entries.lists[key, LENGTH]) - 1) & (BLOCK - 1)) + 1
 
 
 @jit(forceinline=True)  # a call with all these arrays takes longer
 def _push(entries, key, number, value):
     """Append a pair to a list."""
-    at, blocks, after = entries.lists[key, LENGTH] & (BLOCK - 1), entries.blocks, entries.after
+    at, blocks, after = np.int64(entries.lists[key, LENGTH]) & (BLOCK - 1), entries.blocks, entries.after
     if at == 0:
         block = blocks[FREED]
         if block == 0:
@@ -120,13 +120,13 @@ def _push(entries, key, number, value):
         after[block], entries.lists[key, HEAD] = entries.lists[key, HEAD], block
     block = entries.lists[key, HEAD]
     entries.numbers[block, at], entries.values[block, at] = number, value
-    entries.lists[key, LENGTH] += 1
+    entries.lists[key, LENGTH] += np.uint32(1)
 
 
 @jit(forceinline=True)  # a call with all these arrays takes longer
 def _pop(entries, key):
     """Take the last pair out of a list."""
-    entries.lists[key, LENGTH] -= 1
+    entries.lists[key, LENGTH] -= np.uint32(1)
     if entries.lists[key, LENGTH] & (BLOCK - 1) == 0:
         block, blocks, after = entries.lists[key, HEAD], entries.blocks, entries.after
         entries.lists[key, HEAD] = after[block]
@@ -159,6 +159,19 @@ def write(entries, slot, indices, values, nonzero_count):
 
 
 @jit
+def read(entries, slot, indices, values):
+    """Copy a vector's columns and values; return how many there are."""
+    key, m = len(entries.lists) - len(entries.squared_norms) + slot, 0
+    block, filled = entries.lists[key, HEAD], _filled(entries, key)
+    while block != 0:
+        for at in range(filled):
+            indices[m], values[m] = entries.numbers[block, at], entries.values[block, at]
+            m += 1
+        block, filled = entries.after[block], BLOCK
+    return m
+
+
+@jit
 def clear(entries, slot):
     """Take the vector out of a slot."""
     key = len(entries.lists) - len(entries.squared_norms) + slot
@@ -172,34 +185,15 @@ def clear(entries, slot):
 
 
 @jit
-def move(entries, source, target):
-    """Move the vector of a slot to another one that is empty."""
+def move(entries, source, target, indices, values):
+    """Move the vector of a slot to another one that is empty; two arrays of shape (d,) are scratch."""
     d = len(entries.lists) - len(entries.squared_norms)
-    block, filled = entries.lists[d + source, HEAD], _filled(entries, d + source)
-    while block != 0:
-        for k in range(filled):
-            there, at = _found(entries, np.int64(entries.numbers[block, k]), np.int64(source))
-            entries.numbers[there, at] = target
-        block, filled = entries.after[block], BLOCK
-    entries.lists[d + target, HEAD], entries.lists[d + target, LENGTH] = (
-        entries.lists[d + source, HEAD],
-        entries.lists[d + source, LENGTH],
-    )
-    entries.lists[d + source, HEAD] = entries.lists[d + source, LENGTH] = 0
+    for k in range(read(entries, source, indices, values)):
+        block, at = _found(entries, np.int64(indices[k]), np.int64(source))
+        entries.numbers[block, at] = target
+    for field in (HEAD, LENGTH):
+        entries.lists[d + target, field], entries.lists[d + source, field] = entries.lists[d + source, field], 0
     entries.squared_norms[target] = entries.squared_norms[source]
-
-
-@jit
-def read(entries, slot, indices, values):
-    """Copy a vector's columns and values; return how many there are."""
-    key, m = len(entries.lists) - len(entries.squared_norms) + slot, 0
-    block, filled = entries.lists[key, HEAD], _filled(entries, key)
-    while block != 0:
-        for at in range(filled):
-            indices[m], values[m] = entries.numbers[block, at], entries.values[block, at]
-            m += 1
-        block, filled = entries.after[block], BLOCK
-    return m
 
 
 @jit(fastmath={"contract"})
@@ -214,7 +208,7 @@ def inner_products(entries, size, indices, scales, nonzero_count, first, m, out)
     begin, count = np.uint64(first), np.uint64(m)
     for k in range(nonzero_count):
         column, scale = indices[k], scales[k]
-        block, left = entries.lists[column, HEAD], entries.lists[column, LENGTH]
+        block, left = entries.lists[column, HEAD], np.int64(entries.lists[column, LENGTH])
         filled = ((left - 1) & (BLOCK - 1)) + 1
         while left > 0:
             for at in range(filled):
@@ -244,54 +238,43 @@ def _products_by_slot(entries, indices, scales, nonzero_count, first, m, out):
 
 
 @jit
-def squared_distances(entries, m, slot, out):
-    """Compute ``||x_j - x_slot||^2`` of the first m slots, from sums in double precision."""
-    sums, norms, d = entries.spread, entries.squared_norms, len(entries.lists) - len(entries.squared_norms)
-    block, filled = entries.lists[d + slot, HEAD], _filled(entries, d + slot)
-    while block != 0:
-        for k in range(filled):
-            column, value = entries.numbers[block, k], np.float64(entries.values[block, k])
-            there, filled_there = entries.lists[column, HEAD], _filled(entries, column)
-            while there != 0:
-                for at in range(filled_there):
-                    sums[entries.numbers[there, at]] += value * np.float64(entries.values[there, at])
-                there, filled_there = entries.after[there], BLOCK
-        block, filled = entries.after[block], BLOCK
+def squared_distances(entries, m, slot, out, indices, values):
+    """Compute ``||x_j - x_slot||^2`` of the first m slots, from sums in double; two arrays of (d,) are scratch."""
+    sums, norms = entries.spread, entries.squared_norms
+    for k in range(read(entries, slot, indices, values)):
+        block, filled = entries.lists[indices[k], HEAD], _filled(entries, indices[k])
+        while block != 0:
+            for at in range(filled):
+                sums[entries.numbers[block, at]] += np.float64(values[k]) * np.float64(entries.values[block, at])
+            block, filled = entries.after[block], BLOCK
     for j in range(m):
         out[j], sums[j] = max(norms[slot] + norms[j] - 2.0 * sums[j], 0.0), 0.0
     out[slot] = 0
 
 
 @jit
-def put_between(entries, slot, other, share):
-    """Turn the vector of a slot into ``(1 - share) x_slot + share x_other``; return its squared norm."""
-    spread, d, total = entries.spread, len(entries.lists) - len(entries.squared_norms), 0.0
-    block, filled = entries.lists[d + other, HEAD], _filled(entries, d + other)
-    while block != 0:
-        for at in range(filled):
-            spread[entries.numbers[block, at]] = share * np.float64(entries.values[block, at])
-        block, filled = entries.after[block], BLOCK
-    block, filled = entries.lists[d + slot, HEAD], _filled(entries, d + slot)
+def put_between(entries, slot, other, share, indices, values):
+    """Turn a vector into ``(1 - share) x_slot + share x_other``; return its squared norm. As scratch two of (d,)."""
+    spread, key, total = entries.spread, len(entries.lists) - len(entries.squared_norms) + slot, 0.0
+    others = read(entries, other, indices, values)
+    for k in range(others):
+        spread[indices[k]] = share * np.float64(values[k])
+    block, filled = entries.lists[key, HEAD], _filled(entries, key)
     while block != 0:
         for at in range(filled):
             column = np.int64(entries.numbers[block, at])
-            there, k = _found(entries, column, np.int64(slot))
-            value = (1.0 - share) * np.float64(entries.values[block, at]) + spread[column]
-            entries.values[block, at] = entries.values[there, k] = value
-            total += np.float64(entries.values[block, at]) ** 2
+            value = entries.values.dtype.type((1.0 - share) * np.float64(entries.values[block, at]) + spread[column])
+            entries.values[block, at] = entries.values[_found(entries, column, np.int64(slot))] = value
+            total += np.float64(value) ** 2
             spread[column] = 0
         block, filled = entries.after[block], BLOCK
-    block, filled = entries.lists[d + other, HEAD], _filled(entries, d + other)
-    while block != 0:
-        for at in range(filled):
-            column = np.int64(entries.numbers[block, at])
-            if spread[column] != 0:
-                value = entries.values.dtype.type(spread[column])
-                _push(entries, column, np.int64(slot), value)
-                _push(entries, d + slot, column, value)
-                total += np.float64(value) ** 2
-                spread[column] = 0
-        block, filled = entries.after[block], BLOCK
+    for k in range(others):
+        column, value = np.int64(indices[k]), entries.values.dtype.type(spread[indices[k]])
+        if value != 0:
+            _push(entries, column, np.int64(slot), value)
+            _push(entries, key, column, value)
+            total += np.float64(value) ** 2
+        spread[column] = 0
     entries.squared_norms[slot] = total
-    entries.blocks[LONGEST] = max(entries.blocks[LONGEST], np.int64(entries.lists[d + slot, LENGTH]))
+    entries.blocks[LONGEST] = max(entries.blocks[LONGEST], np.int64(entries.lists[key, LENGTH]))
     return total

@@ -191,7 +191,7 @@ def put_between(vectors, slot, other, share):
     """Turn the vector of a slot into ``(1 - share) x_slot + share x_other``."""
     columns, total = vectors.columns, 0.0
     if len(vectors.entries.spread) > 0:
-        total = sparse_vectors.put_between(vectors.entries, slot, other, share)
+        total = sparse_vectors.put_between(vectors.entries, slot, other, share, vectors.indices, vectors.values)
     for k in range(len(columns)):
         column = columns[k]
         between = share * np.float64(column[other]) + (1.0 - share) * np.float64(column[slot])
@@ -216,7 +216,7 @@ def move(vectors, source, target):
         sparse_vectors.clear(entries, target)
     if source != target:
         if len(entries.spread) > 0:
-            sparse_vectors.move(entries, source, target)
+            sparse_vectors.move(entries, source, target, vectors.indices, vectors.values)
         for k in range(len(columns)):
             columns[k, target] = columns[k, source]
         vectors.squared_norms[target] = vectors.squared_norms[source]
@@ -287,7 +287,7 @@ def squared_distances(vectors, m, slot, out):
     if len(vectors.entries.spread) == 0:
         _distances_by_columns(vectors.columns, padded(m), slot, out)
     else:
-        sparse_vectors.squared_distances(vectors.entries, m, slot, out)
+        sparse_vectors.squared_distances(vectors.entries, m, slot, out, vectors.indices, vectors.values)
 
 
 @jit(fastmath={"contract"}, inline="always")
