@@ -209,12 +209,12 @@ def inner_products(entries, size, indices, scales, nonzero_count, first, m, out)
     for k in range(nonzero_count):
         column, scale = indices[k], scales[k]
         block, left = entries.lists[column, HEAD], np.int64(entries.lists[column, LENGTH])
-        filled = ((left - 1) & (BLOCK - 1)) + 1
+        filled = _filled(entries, column)
         while left > 0:
             for at in range(filled):
-                j = np.uint64(numbers[block, at]) - begin
-                if j < count:
-                    out[j] += scale * values[block, at]
+                slot = np.uint64(numbers[block, at]) - begin
+                if slot < count:
+                    out[slot] += scale * values[block, at]
             left -= filled
             if left > 0:
                 block, filled = after[block], BLOCK
