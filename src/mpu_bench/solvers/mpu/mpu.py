@@ -29,8 +29,9 @@ over the first set, or one without a change, all examples are presented again; i
 
 That is for a fixed number of rounds, in one order. *Adaptive* rounds are no part of the paper: every round has a new
 random order, and what it has seen of the gap between primal and dual (below) decides. On sparse rows of very many
-columns they need a third to a fifth of the presentations, on few columns three quarters. A second set is left when that is half of what its first set had, or
-after twenty rounds; a first set when that is less than wanted of all examples, and then the certificate may end it.
+columns they need a third to a fifth of the presentations, on few columns three quarters. A second set is left when that
+gap is half of what its first set had, or after twenty rounds; a first set when it is less than what is wanted of all
+examples, and then the certificate may end it.
 
 Counted: one inner product per example presented and n per after-running certificate, or with a kernel n kernel
 evaluations per change and nothing else; a multiple update is one step and as many updates as its multiplicity.
