@@ -129,7 +129,7 @@ def test_the_metrics_are_those_of_the_option() -> None:
     assert [each.value for each in Metric] == [*METRICS]
 
 
-@pytest.mark.parametrize("learner", ["dcd", "rff", "bpegasos-100"])
+@pytest.mark.parametrize("learner", ["dcd", "rff-32", "bpegasos-100"])
 def test_where_a_class_is_rare_the_config_repeats_weights_and_threshold(
     place: Path, mpu_bench_command: Called, learner: str
 ) -> None:
@@ -180,7 +180,7 @@ def mpu_bench_command(mpu_bench: Called) -> Called:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--only", "smo,rfff"], "--only: there is no classifier 'rfff'; did you mean 'rff'?"),
+        (["--only", "smo,rff-33"], "--only: there is no classifier 'rff-33'; did you mean 'rff-32'?"),
         (
             ["--metric", "auc", "--threshold"],
             "--threshold: it makes no difference to AUC, or there are several classes",

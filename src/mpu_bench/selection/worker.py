@@ -21,6 +21,7 @@ from mpu_bench.models.evaluation import (
     best_threshold,
     chance_of,
     constant_score,
+    resampled_scores,
     score_of,
     standard_error_of,
 )
@@ -150,7 +151,7 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     judged = _validated(data, held, fit.threshold)
     spent = time.perf_counter() - began
     model_path(folder, fit.number).write_bytes(pickle.dumps(made))
-    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, **judged)
+    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, size=_size(made)[1], **judged)
 
 
 def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
@@ -167,13 +168,13 @@ def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | N
     known = found[~np.isnan(found)]  # a fold may lack the rows of a class
     return {
         "error": float(1 - known.mean()) if len(known) else np.inf,
-        "spread": _judged(standard_error_of, data.metric, labels, scores, at),
+        "drawn": tuple(_judged(resampled_scores, data.metric, labels, scores, at).tolist()),
         "threshold": at,
         "chance": _judged(chance_of, "auc" if tunes else data.metric, labels, scores, at),
     }
 
 
-def _judged(how: Callable[..., float], metric: str, labels: Any, scores: Any, threshold: float) -> float:
+def _judged(how: Callable[..., Any], metric: str, labels: Any, scores: Any, threshold: float) -> Any:
     return how(metric, labels, labels_of(scores - threshold), scores - threshold)
 
 
