@@ -33,6 +33,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -138,8 +139,9 @@ def of_lazypredict(X: Any, y: Any, metric: str, seconds: float) -> tuple[Any, An
             break
         lazy = LazyClassifier(verbose=0, ignore_warnings=True, classifiers=[classifier])
         lazy.fit(fit_X, choosing_X, fit_y, choosing_y)
-        if name in lazy.models and (found := score_of(metric, lazy.models[name], choosing_X, choosing_y)) > best[0]:
-            best = found, name, classifier
+        with suppress(ValueError):  # of one whose probabilities are no numbers
+            if name in lazy.models and (found := score_of(metric, lazy.models[name], choosing_X, choosing_y)) > best[0]:
+                best = found, name, classifier
     lazy = LazyClassifier(verbose=0, ignore_warnings=True, classifiers=[best[2]])
     lazy.fit(X, choosing_X, y, choosing_y)
     return lazy.models[best[1]], lazy.models[best[1]][-1], best[1]
@@ -156,7 +158,7 @@ def score_of(metric: str, model: Any, X: Any, y: Any) -> float:
     return float(roc_auc_score(y, np.asarray(model.predict(X)) == np.unique(y)[1]))
 
 
-def bytes_of(model: Any) -> int:
+def bytes_of(model: Any) -> int:  # noqa: PLR0911 - a way for each kind
     """Return the bytes of a trained model, in the most compact form that is told of its kind."""
     if hasattr(model, "calibrated_classifiers_"):
         return sum(bytes_of(each.estimator) for each in model.calibrated_classifiers_)

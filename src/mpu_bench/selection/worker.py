@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ _FEW_ROWS = 60  # to compile on
 _SECONDS_TO_WARM_UP = 0.2  # for training on them, compiling apart: it need not converge
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
 _LEAST_SHARE = 0.1  # of them, for the last training whatever the others took
+_DRAWS = 30  # of the bootstrap of every fit
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
 _BYTES_OF_SPLIT = 8  # of a tree: a number, the index of a feature, and how far it is to the other branch
 
@@ -168,7 +170,7 @@ def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | N
     known = found[~np.isnan(found)]  # a fold may lack the rows of a class
     return {
         "error": float(1 - known.mean()) if len(known) else np.inf,
-        "drawn": tuple(_judged(resampled_scores, data.metric, labels, scores, at).tolist()),
+        "drawn": tuple(_judged(partial(resampled_scores, draws=_DRAWS), data.metric, labels, scores, at).tolist()),
         "threshold": at,
         "chance": _judged(chance_of, "auc" if tunes else data.metric, labels, scores, at),
     }
