@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import signal
 import subprocess
 import time
@@ -246,7 +247,13 @@ def test_a_stream_becomes_a_curve_and_a_model(place: Path, mpu_bench_command: Ca
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
     assert "on 600 rows, each predicted before it was learned; majority so far: " in done.stdout + done.stderr
-    assert "% up to row " in done.stdout + done.stderr
+    said = re.search(
+        r"over 200 rows at a time, \S+ has (\S+) % \(rows (\d+) to (\d+)\) at worst", done.stdout + done.stderr
+    )
+    assert said is not None
+    first, last = int(said[2]), int(said[3])
+    assert last - first == 199
+    assert first <= 400 < last, "the window with the change is the worst"
     folder = place / "results" / "try-mine-online"
     curve = pd.read_csv(folder / "stream.csv").set_index("row")
     assert [*curve.columns] == [*only.split(","), "majority so far", "no change"]
