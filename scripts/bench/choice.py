@@ -200,7 +200,7 @@ def measure_peer(name: str, folder: Path, metric: str, seconds: float) -> None:
     model.predict(test[columns])
     took = (time.perf_counter() - began) / len(test)
     found = {"name": kind, "metric": score_of(metric, model, test[columns], test["label"])}
-    print("\n" + json.dumps(found | {"bytes": bytes_of(inner), "seconds": took}))
+    print("\n" + json.dumps(found | {"bytes": int(bytes_of(inner)), "seconds": took}))
 
 
 def kept(path: Path, seconds: float, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -41,8 +41,10 @@ from mpu_bench.cli.table_options import (
 )
 
 if TYPE_CHECKING:
+    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.selection.candidates import Candidate
     from mpu_bench.selection.outcome import Outcome
+    from mpu_bench.selection.pool import Pool
     from mpu_bench.selection.rows import Data, Source
     from mpu_bench.selection.session import Session
     from mpu_bench.selection.target import Target
@@ -164,7 +166,7 @@ def try_(
 
     Exit code 1: nothing was chosen, because nothing is better than a constant.
     """
-    from mpu_bench.selection.rows import Source
+    from mpu_bench.selection.pool import Pool
 
     began = time.monotonic()
     given: dict[str, Any] = {
@@ -175,26 +177,20 @@ def try_(
     wishes: Mapping[str, Any] = {key: value for key, value in given.items() if value is not None}
     budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
     target = _target(device, flash, ram)
-    name, options, wishes = _dataset(file, wishes)
     home = data_directory(data_folder, mirror, offline)
-    source = Source(name, options, home=home, seed=seed, metric="" if metric is None else metric.value)
     if online:
         chooses = {"any": any_, "threshold": threshold is not None}
         streaming.refuse({"memory": memory, "device": device, "split": split, "jobs": jobs, **chooses})
-        folder = results / f"try-{name}-online"
+        source, _ = _source(file, wishes, home, metric)
+        folder = results / f"try-{source.dataset}-online"
         chosen = None if only is None else partial(_among, only=only)
         raise typer.Exit(streaming.judge_online(source, budgets, chosen, seconds=seconds, folder=folder))
-    source, data = _loaded(source, threshold)
-    session = _session(source, data, _tried(source, data, budgets, only), seconds=seconds, target=target, any_=any_)
-    session.most_bytes = most_bytes
-    code = _select(
-        session,
-        data,
-        file=file,
-        wishes=wishes,
-        jobs=jobs or min(os.cpu_count() or 1, _MOST_JOBS),
-        folder=results / f"try-{name}",
-    )
+    with Pool(jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
+        source, wishes = _source(file, wishes, home, metric)
+        source, data = _loaded(source, threshold)
+        session = _session(source, data, _tried(source, data, budgets, only), seconds=seconds, target=target, any_=any_)
+        session.most_bytes = most_bytes
+        code = _select(session, data, pool, file=file, wishes=wishes, folder=results / f"try-{source.dataset}")
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
         f"took {took:.0f} s: {working:.0f} s to tune, test and write, the rest to read the data, start processes and "
@@ -345,7 +341,18 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _select(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
+def _source(
+    file: str, wishes: Mapping[str, Any], home: DataDirectory, metric: Metric | None
+) -> tuple[Source, Mapping[str, Any]]:
+    """Return where the rows come from, and what is said of them."""
+    from mpu_bench.selection.rows import Source
+
+    name, options, wishes = _dataset(file, wishes)
+    seed, chosen = wishes.get("seed", 0), "" if metric is None else metric.value
+    return Source(name, options, home=home, seed=seed, metric=chosen), wishes
+
+
+def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
     from mpu_bench.display.selection import Display
     from mpu_bench.files import told_if_unwritable
@@ -368,7 +375,7 @@ def _select(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any
 
             session.changed = changed
             try:
-                session.make(jobs)
+                session.make(pool)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder)

@@ -14,9 +14,6 @@ from importlib import import_module
 from itertools import product
 from typing import Any, Literal
 
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-
 Kind = Literal["linear", "budgeted", "batch", "reference"]
 CONSTANT = "constant"  #: the name of the one that always gives the same answer
 
@@ -106,7 +103,13 @@ class Candidate:
             limits = {"random_state": seed, "max_seconds": seconds}
             return getattr(mpu_bench, self.classifier)(**parameters, **limits)
         made = getattr(import_module(_REFERENCES[self.classifier]), self.classifier)(**parameters, random_state=seed)
-        return make_pipeline(FunctionTransformer(_dense, accept_sparse=True), made) if self.takes_dense else made
+        if not self.takes_dense:
+            return made
+        # here, as the command line, which trains nothing, does not wait for it
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        return make_pipeline(FunctionTransformer(_dense, accept_sparse=True), made)
 
 
 def candidates(facts: Facts) -> list[Candidate]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from mpu_bench.guard.process import awake
 from mpu_bench.selection.candidates import CONSTANT, Candidate
 from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
-from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
 from mpu_bench.selection.worker import Answer, Asked, Evaluated, Evaluation, model_path
 
 if TYPE_CHECKING:
     from mpu_bench.models.saved import SavedModel
+    from mpu_bench.selection.pool import Pool
     from mpu_bench.selection.target import Fitting, Target
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
@@ -124,15 +124,15 @@ class Session:
             return "is larger than --memory"
         return "" if found is None else found.reason
 
-    def make(self, jobs: int) -> Outcome:
+    def make(self, pool: Pool) -> Outcome:
         """Tune, evaluate, choose, train the choice on all rows; return what came of it.
 
         A `KeyboardInterrupt` passes; `outcome` then has what is known.
         """
-        with Pool(self.source, self.folder, jobs) as pool:
-            self._tune(pool)
-            self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
-            self._train_choice(pool)
+        pool.give(self.source, self.folder)
+        self._tune(pool)
+        self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
+        self._train_choice(pool)
         return self.outcome
 
     def _tune(self, pool: Pool) -> None:

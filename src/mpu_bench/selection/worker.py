@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench.core.models import labels_of
 from mpu_bench.guard.messages import Channel, to_line
@@ -89,6 +89,7 @@ def serve(descriptor: int) -> None:
     An answer is a line of what it has besides the request. Before it is a line of nothing as soon as all is imported,
     loaded and compiled, and what was asked begins.
     """
+    import_module("mpu_bench.estimators.batch")  # and with it scikit-learn, while the parent reads the rows
     channel = Channel(descriptor)
     requests = channel.requests()
     source, folder = next(requests)
@@ -132,6 +133,8 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
 
 def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     """Train and validate on every split; what is kept is trained on the rows of the last, or on all of them."""
+    from sklearn.exceptions import ConvergenceWarning
+
     began, splits, held = time.perf_counter(), data.splits(fit.rows), list[tuple[Any, ...]]()
     parts = [data.part(rows) for rows, _ in splits]
     if not splits or data.is_cross_validated:
