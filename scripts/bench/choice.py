@@ -217,7 +217,7 @@ def kept(path: Path, seconds: float, measure: Callable[[], dict[str, Any]]) -> d
 def note(ratios: timing.Ratios, case: str, ours: dict[str, Any], peer: str, theirs: dict[str, Any]) -> None:
     """Note three ratios of a table."""
     table, metric = case.split(": ")
-    said = f"{ours['metric']:.4f} and {theirs['metric']:.4f} ({apart(ours, theirs):+.1f} SE), constant "
+    said = f"{ours['metric']:.4f} and {theirs['metric']:.4f} ({apart(metric, ours, theirs):+.1f} SE), constant "
     against = f"{peer} ({theirs['name']})"
     loss = (1 - ours["metric"]) / max(1 - theirs["metric"], ROUNDED)
     ratios.add(f"{table}: 1 - {metric}", ours["name"], loss, against, bound_by=said + f"{ours['constant']:.4f}")
@@ -226,9 +226,12 @@ def note(ratios: timing.Ratios, case: str, ours: dict[str, Any], peer: str, thei
         ratios.add(f"{table}: {what} of a {of}", ours["name"], ours[what] / theirs[what], against, bound_by=said)
 
 
-def apart(ours: dict[str, Any], theirs: dict[str, Any]) -> float:
-    """Return by how many standard errors our metric is above that of a peer."""
-    return float((ours["metric"] - theirs["metric"]) / max(ours["error"], ROUNDED))
+def apart(metric: str, ours: dict[str, Any], theirs: dict[str, Any]) -> float:
+    """Return by how many standard errors our metric is above a peer's: of accuracies the larger of both, else ours."""
+    errors = [ours["error"], ROUNDED]
+    if metric == "accuracy":
+        errors += [math.sqrt(each["metric"] * (1 - each["metric"]) / ours["tested"]) for each in (ours, theirs)]
+    return float((ours["metric"] - theirs["metric"]) / max(errors))
 
 
 def as_markdown(found: dict[str, dict[str, dict[str, Any]]]) -> str:
@@ -246,7 +249,7 @@ def as_markdown(found: dict[str, dict[str, dict[str, Any]]]) -> str:
             for tool in ("try", *PEERS)
         ]
         if flaml is not None:
-            beside = apart(ours, flaml)
+            beside = apart(TABLES[table][1], ours, flaml)
             word = "within one SE" if abs(beside) <= 1 else "better" if beside > 0 else "worse"
             cells += [f"{word} ({beside:+.1f})", f"{ours['bytes'] / flaml['bytes']:.2g}"]
         lines.append(f"| {table}, {TABLES[table][1]} | {' | '.join(cells)} |")
@@ -283,7 +286,7 @@ def main() -> None:
             if find_spec(module) is not None
         }
         found[name] = {
-            tool: kept(folder / f"{name}-{tool}.json", given.seconds, measure)
+            tool: kept(folder / f"{name}-{tool}.json", given.seconds, measure) | {"tested": len(parts[1])}
             for tool, measure in measures.items()
             if tool in tools
         }

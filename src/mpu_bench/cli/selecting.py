@@ -188,8 +188,18 @@ def try_(
     with Pool(jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
         source, wishes = _source(file, wishes, home, metric)
         source, data = _loaded(source, threshold)
-        session = _session(source, data, _tried(source, data, budgets, only), seconds=seconds, target=target, any_=any_)
-        session.most_bytes = most_bytes
+        from mpu_bench.selection.session import Session  # it imports much, as the processes do meanwhile
+
+        session = Session(
+            source,
+            _tried(source, data, budgets, only),
+            learned_from=data.learned_from,
+            all_rows=data.problem.n,
+            seconds=seconds,
+            most_bytes=most_bytes,
+            target=None if target is None else replace(target, rows=data.sample),
+            with_references=any_,
+        )
         code = _select(session, data, pool, file=file, wishes=wishes, folder=results / f"try-{source.dataset}")
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
@@ -312,22 +322,6 @@ def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | Non
     )
     every = candidates(facts)
     return every if only is None else _among(every, f"{only},{CONSTANT}")
-
-
-def _session(
-    source: Source, data: Data, tried: list[Candidate], *, seconds: float, target: Target | None, any_: bool
-) -> Session:
-    from mpu_bench.selection.session import Session
-
-    return Session(
-        source,
-        tried,
-        learned_from=data.learned_from,
-        all_rows=data.problem.n,
-        seconds=seconds,
-        target=None if target is None else replace(target, rows=data.sample),
-        with_references=any_,
-    )
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
