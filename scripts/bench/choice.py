@@ -279,7 +279,8 @@ def main() -> None:
         table = make()
         parts = train_test_split(table, test_size=0.2, stratify=table["label"], random_state=0)
         for part, rows in zip(("train", "test"), parts, strict=True):
-            rows.to_csv(folder / f"{part}.csv", index=False)
+            if not (folder / f"{part}.csv").exists():
+                rows.to_csv(folder / f"{part}.csv", index=False)
         measures = {"try": partial(of_try, folder, metric, given.seconds)} | {
             peer: partial(of_peer, peer, folder, metric, given.seconds)
             for peer, module in PEERS.items()

@@ -221,7 +221,7 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
         trained = last or course.best
         row.setting, row.rows, row.seconds = trained.fit.setting, trained.fit.rows, trained.seconds
         row.choosing_error, row.validation_chance = course.best.error, course.best.chance
-        row.drawn, row.threshold = course.best.drawn, course.best.threshold
+        row.drawn, row.threshold = course.best.drawn, trained.threshold
         cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
     if evaluated is not None and not evaluated.reason:
         row.metrics, row.spread, row.tested = evaluated.metrics, evaluated.spread, evaluated.tested

@@ -213,22 +213,31 @@ class Session:
         return model_of(classifier, self.source, threshold)
 
     def _train_choice(self, pool: Pool) -> None:
-        """Train the choice on all training rows, unless that would take more seconds than there are."""
+        """Train the choice on all training rows, unless that would take more seconds than there are.
+
+        The threshold of a model of few rows is not that of one of many, whose scores may have another scale: it is
+        chosen anew on the rows that are left of all but the validation set.
+        """
         outcome = self.outcome
         chosen = outcome.chosen or outcome.refused  # on all rows it may be better than a constant
         if chosen is None or (best := self.schedule.courses[chosen.name].best) is None or chosen.rows == self.all_rows:
             return
-        foreseen = best.seconds * (self.all_rows / best.fit.rows) ** best.fit.candidate.growth
+        sizes = [self.learned_from] if self.source.threshold and best.fit.rows < self.learned_from else []
+        sizes.append(self.all_rows)
+        foreseen = best.seconds * sum((rows / best.fit.rows) ** best.fit.candidate.growth for rows in sizes)
         left = max(self.seconds_left, self.seconds * _FOR_LAST_TRAINING, _LEAST_SECONDS)
         if foreseen > left:
             self._note = f"that would take about {foreseen:.3g} s, and {left:.3g} s were left; give more --seconds"
             return
-        again = Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, threshold=best.threshold)
-        fitted = self._answer(pool, again)
-        if fitted.reason or fitted.is_cut:
-            self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
-            return
-        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left, best.threshold))
+        fitted = best
+        for rows in sizes:
+            threshold = fitted.threshold if rows == self.all_rows else None
+            again = Fit(best.fit.candidate, best.fit.setting, rows, left, threshold=threshold)
+            fitted = self._answer(pool, again)
+            if fitted.reason or fitted.is_cut:
+                self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
+                return
+        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left, fitted.threshold))
         found = self._fitting(evaluated)
         if evaluated.reason:
             self._note = evaluated.reason
