@@ -243,7 +243,7 @@ def as_markdown(found: dict[str, dict[str, dict[str, Any]]]) -> str:
     for table, tools in found.items():
         ours, flaml = tools["try"], tools.get("FLAML")
         cells = [
-            f"{each['name']}, {100 * each['metric']:.2f} %, {each['bytes']:,} B, {1e6 * each['seconds']:.2g} µs"
+            f"{each['name']}, {100 * each['metric']:.2f} %, {each['bytes']:,} B, {1e6 * each['seconds']:,.1f} µs"
             if (each := tools.get(tool)) is not None
             else ""
             for tool in ("try", *PEERS)
@@ -251,7 +251,7 @@ def as_markdown(found: dict[str, dict[str, dict[str, Any]]]) -> str:
         if flaml is not None:
             beside = apart(TABLES[table][1], ours, flaml)
             word = "within one SE" if abs(beside) <= 1 else "better" if beside > 0 else "worse"
-            cells += [f"{word} ({beside:+.1f})", f"{ours['bytes'] / flaml['bytes']:.2g}"]
+            cells += [f"{word} ({beside:+.1f})", f"{ours['bytes'] / flaml['bytes']:,.3g}"]
         lines.append(f"| {table}, {TABLES[table][1]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
