@@ -1,4 +1,4 @@
-"""``mpu-bench try``: which of the classifiers suits a user file."""
+"""Which of the classifiers suits a user file: what ``mpu-bench try`` does."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Any
 
 from mpu_bench.cli import streaming
+<<<<<<< HEAD
 from mpu_bench.cli.options import (
     FAILED,
     INTERRUPTED,
@@ -48,6 +46,29 @@ if TYPE_CHECKING:
     from mpu_bench.selection.rows import Data, Source
     from mpu_bench.selection.session import Session
     from mpu_bench.selection.target import Target
+=======
+from mpu_bench.cli.adding import wishes_of
+from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
+from mpu_bench.config.schema import bytes_of
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.progress import for_console
+from mpu_bench.data.user_files.adding import name_of
+from mpu_bench.data.user_files.chosen import options_of, remarks
+from mpu_bench.data.user_files.formats import unnamed
+from mpu_bench.data.user_files.tables import open_table
+from mpu_bench.display.selection import Display, shown_table
+from mpu_bench.errors import ConfigError, DataError, nearest
+from mpu_bench.files import told_if_unwritable, write_all
+from mpu_bench.models.evaluation import METRICS
+from mpu_bench.models.export.device import named
+from mpu_bench.report import choice, front
+from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidates
+from mpu_bench.selection.outcome import Outcome, as_csv
+from mpu_bench.selection.repetition import config_of, exports_of
+from mpu_bench.selection.rows import Data, Source
+from mpu_bench.selection.session import Session
+from mpu_bench.selection.target import BITS, Target
+>>>>>>> main
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
 _MOST_COLUMNS = 20  # that are left out, named
@@ -62,9 +83,10 @@ _WRITTEN = {
     "repeat.yaml": "trains it again (mpu-bench run)",
 }
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
-_LARGEST_SECONDS = 7 * 24 * 3600.0
+_OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  # metrics that a threshold changes
 
 
+<<<<<<< HEAD
 class Metric(StrEnum):
     """Those of `models.evaluation.METRICS`."""
 
@@ -201,17 +223,49 @@ def try_(
             with_references=any_,
         )
         code = _select(session, data, pool, file=file, wishes=wishes, folder=results / f"try-{source.dataset}")
+=======
+def select(file: str, options: TryOptions) -> int:
+    """Choose a classifier for a file, keep what comes of it, and return the exit code."""
+    began = time.monotonic()
+    seed = options.seed or 0
+    budgets, most_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
+    target = _target(options.device, options.flash, options.ram)
+    name, of_dataset, wishes = _dataset(file, options.given)
+    source = Source(name, of_dataset, home=options.home, seed=seed, metric=options.metric or "")
+    if options.online:
+        streaming.check(options)
+        folder = options.results / f"try-{name}-online"
+        chosen = None if options.only is None else partial(_among, only=options.only)
+        return streaming.judge_online(source, budgets, chosen, seconds=options.seconds, folder=folder)
+    source, data = _loaded(source, options.threshold)
+    session = Session(
+        source,
+        _tried(source, data, budgets, options.only),
+        learned_from=data.learned_from,
+        all_rows=data.problem.n,
+        seconds=options.seconds,
+        target=None if target is None else replace(target, rows=data.sample),
+        with_references=options.any,
+    )
+    session.most_bytes = most_bytes
+    code = _select(
+        session,
+        data,
+        file=file,
+        wishes=wishes,
+        jobs=options.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
+        folder=options.results / f"try-{name}",
+    )
+>>>>>>> main
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
         f"took {took:.0f} s: {working:.0f} s to tune, test and write, the rest to read the data, start processes and "
         "compile"
     )
-    raise typer.Exit(code)
+    return code
 
 
 def _budgets(text: str) -> tuple[int, ...]:
-    from mpu_bench.errors import ConfigError
-
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and 2 <= int(word) <= 1_000_000 for word in words):
         raise ConfigError(f"--budget {text}: must be numbers of support vectors from 2 on, such as 100,500")
@@ -219,17 +273,11 @@ def _budgets(text: str) -> tuple[int, ...]:
 
 
 def _bytes(text: str | None, option: str) -> int | None:
-    from mpu_bench.config.schema import bytes_of
-
     return None if text is None else bytes_of(text, option)
 
 
 def _target(device: str | None, flash: str | None, ram: str | None) -> Target | None:
     """Return the device to choose for; what is not given of it is as on a chip with it."""
-    from mpu_bench.errors import ConfigError
-    from mpu_bench.models.export.device import named
-    from mpu_bench.selection.target import Target
-
     if device is None:
         if flash is not None or ram is not None:
             raise ConfigError("--flash and --ram are those of a device: name it by --device")
@@ -244,14 +292,6 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
 
     Missing numbers of a table become the median unless something else is said.
     """
-    from mpu_bench.cli.adding import wishes_of
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.data.user_files.adding import name_of
-    from mpu_bench.data.user_files.chosen import options_of, remarks
-    from mpu_bench.data.user_files.formats import unnamed
-    from mpu_bench.data.user_files.tables import open_table
-    from mpu_bench.errors import ConfigError
-
     if not Path(file).exists() and file in catalog.names():
         of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed")]
         if of_files:
@@ -266,7 +306,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
     ):
         wishes = {**wishes, "missing": "median"}
         said = wishes_of(wishes, "try")
-    found = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
+    dataset = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
     left_out, notes = remarks(Path(file), said)
     for column, why in left_out[:_MOST_COLUMNS]:
         say(f"column '{column}' is left out: {why}")
@@ -274,15 +314,11 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
         say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
     for note in notes:
         say(f"warning: {note}")
-    return *found, wishes
+    return *dataset, wishes
 
 
 def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
     """Load the rows, and settle what chooses."""
-    from mpu_bench.data.download.progress import for_console
-    from mpu_bench.errors import ConfigError, DataError
-    from mpu_bench.models.evaluation import METRICS
-
     data, name = source.load(for_console(console(stderr=True))), source.dataset
     if not data.problem.n_test:
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
@@ -294,10 +330,10 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             "one; name another column as the label by --label"
         )
     chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
-    of_labels = chosen in (Metric.ACCURACY, Metric.BALANCED_ACCURACY, Metric.F1) and len(data.problem.classes) == 2
+    of_labels = chosen in _OF_LABELS and len(data.problem.classes) == 2
     if threshold and not of_labels:
         raise ConfigError(f"--threshold: it makes no difference to {METRICS[chosen]}, or there are several classes")
-    tunes = threshold if threshold is not None else of_labels and chosen != Metric.ACCURACY
+    tunes = threshold if threshold is not None else of_labels and chosen != "accuracy"
     draws = f", {data.repeats} times" if data.repeats > 1 else ""
     by = (
         f"{data.folds}-fold cross-validation{draws}" if data.is_cross_validated else f"{data.validation_rows:,} of them"
@@ -311,8 +347,6 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
 
 def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | None) -> list[Candidate]:
     """Return who is tried; the constant always is."""
-    from mpu_bench.selection.candidates import CONSTANT, Facts, candidates
-
     facts = Facts(
         data.width,
         source.metric,
@@ -325,8 +359,6 @@ def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | Non
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
-    from mpu_bench.errors import ConfigError, nearest
-
     known = {each.name: each for each in every}
     names = [name.strip() for name in only.split(",")]
     for name in names:
@@ -348,9 +380,6 @@ def _source(
 
 def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
-    from mpu_bench.display.selection import Display
-    from mpu_bench.files import told_if_unwritable
-
     code = 0
     with told_if_unwritable(folder):
         for name in _WRITTEN:  # of an earlier selection: it must not stand beside the table of this one
@@ -377,30 +406,23 @@ def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapp
 
 
 def _keep_table(outcome: Outcome, folder: Path) -> None:
-    from mpu_bench.files import write_all
-    from mpu_bench.selection.outcome import as_csv
-
     write_all(folder, {"candidates.csv": as_csv(outcome)})
 
 
 def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path) -> bool:
     """Write the answer: table, picture, page, model and config; say it, and return whether something was chosen."""
-    from mpu_bench.display.selection import shown_table
-    from mpu_bench.files import write_all
-    from mpu_bench.report import choice, front
-
     outcome, name = session.outcome, session.source.dataset
     _keep_table(outcome, folder)
     files: dict[str, Any] = front.drawn(outcome, name) if outcome.front else {}
-    made, faults = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
-    files |= made
-    told = choice.sentences(outcome, name)
+    exports, failures = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
+    files |= exports
+    lines = choice.sentences(outcome, name)
     shown = console()
     shown.print(shown_table(outcome))
-    for line in [*told, *faults]:
+    for line in [*lines, *failures]:
         shown.tell(line)
     written = [f"{each}: {words}" for each, words in _WRITTEN.items() if each in files or (folder / each).exists()]
-    page = choice.page(outcome, name, [*told, *faults], picture=files.get("front.svg", b""), files=written)
+    page = choice.page(outcome, name, [*lines, *failures], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
     say(f"in {folder}: report.html, {', '.join(each.partition(':')[0] for each in written)}")
     return outcome.chosen is not None
@@ -410,18 +432,14 @@ def _choice_files(
     session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the chosen model; return the files beside it, by name, and why one is not there."""
-    from mpu_bench.selection.repetition import config_of, exports_of
-
     kept, outcome = session.choice(), session.outcome
     if kept is None or outcome.chosen is None:
         return {}, []
     (classifier, saved), bits = kept, None
     if session.target is not None:
-        from mpu_bench.selection.target import BITS
-
         bits = BITS[outcome.chosen.form]
     saved.save(folder / "model.mpu")
-    files, faults = exports_of(saved, data.sample, bits)
+    files, failures = exports_of(saved, data.sample, bits)
     config = config_of(
         classifier,
         session.source,
@@ -431,4 +449,4 @@ def _choice_files(
         folder=folder,
         threshold=outcome.chosen.threshold,
     )
-    return files | {"repeat.yaml": config}, faults
+    return files | {"repeat.yaml": config}, failures
