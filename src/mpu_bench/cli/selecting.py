@@ -13,40 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench.cli import streaming
-<<<<<<< HEAD
-from mpu_bench.cli.options import (
-    FAILED,
-    INTERRUPTED,
-    DataFolder,
-    Mirror,
-    Offline,
-    ResultsRoot,
-    console,
-    data_directory,
-    say,
-)
-from mpu_bench.cli.table_options import (
-    FirstIndex,
-    Header,
-    Label,
-    MissingWords,
-    Positive,
-    Scale,
-    Separator,
-    Split,
-    SplitSeed,
-    TestFile,
-)
-
-if TYPE_CHECKING:
-    from mpu_bench.data.download.cache import DataDirectory
-    from mpu_bench.selection.candidates import Candidate
-    from mpu_bench.selection.outcome import Outcome
-    from mpu_bench.selection.pool import Pool
-    from mpu_bench.selection.rows import Data, Source
-    from mpu_bench.selection.session import Session
-    from mpu_bench.selection.target import Target
-=======
 from mpu_bench.cli.adding import wishes_of
 from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
 from mpu_bench.config.schema import bytes_of
@@ -64,11 +30,11 @@ from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
 from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidates
 from mpu_bench.selection.outcome import Outcome, as_csv
+from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.repetition import config_of, exports_of
 from mpu_bench.selection.rows import Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
->>>>>>> main
 
 _FEWEST_ROWS, _MOST_JOBS = 20, 8
 _MOST_COLUMNS = 20  # that are left out, named
@@ -86,177 +52,32 @@ _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
 _OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  # metrics that a threshold changes
 
 
-<<<<<<< HEAD
-class Metric(StrEnum):
-    """Those of `models.evaluation.METRICS`."""
-
-    ACCURACY = "accuracy"
-    BALANCED_ACCURACY = "balanced-accuracy"
-    F1 = "f1"
-    AUC = "auc"
-    AVERAGE_PRECISION = "average-precision"
-
-
-def try_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An svmlight, CSV, TSV or Parquet file; or the name of a dataset.")
-    ],
-    seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=1,
-            max=_LARGEST_SECONDS,
-            help="The time budget. Starting processes and the first compilation come on top.",
-        ),
-    ] = 60,
-    metric: Annotated[
-        Metric | None,
-        typer.Option(
-            metavar="METRIC",
-            help="What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
-            "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
-        ),
-    ] = None,
-    threshold: Annotated[
-        bool | None,
-        typer.Option(
-            "--threshold/--no-threshold",
-            help="Choose on the validation set above which score a row is positive. By default for balanced-accuracy "
-            "and f1 of two classes.",
-            show_default=False,
-        ),
-    ] = None,
-    any_: Annotated[
-        bool,
-        typer.Option("--any", help="Choose among scikit-learn's references, too; their models are not saved."),
-    ] = False,
-    online: Annotated[
-        bool, typer.Option("--online", help="Judge online classifiers on the rows in their order, as a stream.")
-    ] = False,
-    budget: Annotated[
-        str, typer.Option(metavar="N,N", help="The support vector budgets of the budgeted classifiers.")
-    ] = "100,500",
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The maximum size of the chosen model, such as 64KB.")
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Choose a model that fits cortex-m0 or cortex-m4, compiled for it."),
-    ] = None,
-    flash: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="The flash of the device, such as 32KB (32,000) or 32KiB (32,768 bytes)."),
-    ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="The RAM of the device, such as 8KiB.")] = None,
-    only: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME", help="Try only these classifiers, such as smo,bpegasos-100.")
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, max=64, help="The number of processes.  [default: one per core, at most 8]"),
-    ] = None,
-    label: Label = None,
-    positive: Positive = None,
-    test: TestFile = None,
-    split: Split = None,
-    seed: SplitSeed = 0,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            help="What to do with a missing number: fill in the median, refuse it, or drop the row.  [default: median]",
-            show_default=False,
-        ),
-    ] = None,
-    scale: Scale = None,
-    header: Header = None,
-    separator: Separator = None,
-    missing_words: MissingWords = True,
-    first_index: FirstIndex = None,
-    results: ResultsRoot = Path("results"),
-    data_folder: DataFolder = None,
-    mirror: Mirror = None,
-    offline: Offline = False,
-) -> None:
-    """Find the small, fast classifier that suits your data.
-
-    Takes about a minute. A validation set chooses the classifier and its settings (below 2,000 training rows:
-    cross-validation). The reported errors are those on a separate test set. A constant, a logistic regression and
-    boosted trees show what the size costs. RESULTS/try-NAME then holds the answer, the chosen model, also in C and
-    ONNX, and the config that trains the model again.
-
-    Exit code 1: nothing was chosen, because nothing is better than a constant.
-    """
-    from mpu_bench.selection.pool import Pool
-
-    began = time.monotonic()
-    given: dict[str, Any] = {
-        "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
-        "missing": missing, "scale": scale, "header": header, "separator": separator,
-        "missing_words": None if missing_words else False, "first_index": first_index,
-    }  # fmt: skip
-    wishes: Mapping[str, Any] = {key: value for key, value in given.items() if value is not None}
-    budgets, most_bytes = _budgets(budget), _bytes(memory, "--memory")
-    target = _target(device, flash, ram)
-    home = data_directory(data_folder, mirror, offline)
-    if online:
-        chooses = {"any": any_, "threshold": threshold is not None}
-        streaming.refuse({"memory": memory, "device": device, "split": split, "jobs": jobs, **chooses})
-        source, _ = _source(file, wishes, home, metric)
-        folder = results / f"try-{source.dataset}-online"
-        chosen = None if only is None else partial(_among, only=only)
-        raise typer.Exit(streaming.judge_online(source, budgets, chosen, seconds=seconds, folder=folder))
-    with Pool(jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
-        source, wishes = _source(file, wishes, home, metric)
-        source, data = _loaded(source, threshold)
-        from mpu_bench.selection.session import Session  # it imports much, as the processes do meanwhile
-
-        session = Session(
-            source,
-            _tried(source, data, budgets, only),
-            learned_from=data.learned_from,
-            all_rows=data.problem.n,
-            seconds=seconds,
-            most_bytes=most_bytes,
-            target=None if target is None else replace(target, rows=data.sample),
-            with_references=any_,
-        )
-        code = _select(session, data, pool, file=file, wishes=wishes, folder=results / f"try-{source.dataset}")
-=======
 def select(file: str, options: TryOptions) -> int:
     """Choose a classifier for a file, keep what comes of it, and return the exit code."""
     began = time.monotonic()
-    seed = options.seed or 0
     budgets, most_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
     target = _target(options.device, options.flash, options.ram)
-    name, of_dataset, wishes = _dataset(file, options.given)
-    source = Source(name, of_dataset, home=options.home, seed=seed, metric=options.metric or "")
     if options.online:
         streaming.check(options)
-        folder = options.results / f"try-{name}-online"
+        source, _ = _source(file, options)
+        folder = options.results / f"try-{source.dataset}-online"
         chosen = None if options.only is None else partial(_among, only=options.only)
         return streaming.judge_online(source, budgets, chosen, seconds=options.seconds, folder=folder)
-    source, data = _loaded(source, options.threshold)
-    session = Session(
-        source,
-        _tried(source, data, budgets, options.only),
-        learned_from=data.learned_from,
-        all_rows=data.problem.n,
-        seconds=options.seconds,
-        target=None if target is None else replace(target, rows=data.sample),
-        with_references=options.any,
-    )
-    session.most_bytes = most_bytes
-    code = _select(
-        session,
-        data,
-        file=file,
-        wishes=wishes,
-        jobs=options.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
-        folder=options.results / f"try-{name}",
-    )
->>>>>>> main
+    with Pool(options.jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
+        source, wishes = _source(file, options)
+        source, data = _loaded(source, options.threshold)
+        session = Session(
+            source,
+            _tried(source, data, budgets, options.only),
+            learned_from=data.learned_from,
+            all_rows=data.problem.n,
+            seconds=options.seconds,
+            most_bytes=most_bytes,
+            target=None if target is None else replace(target, rows=data.sample),
+            with_references=options.any,
+        )
+        folder = options.results / f"try-{source.dataset}"
+        code = _select(session, data, pool, file=file, wishes=wishes, folder=folder)
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
         f"took {took:.0f} s: {working:.0f} s to tune, test and write, the rest to read the data, start processes and "
@@ -367,15 +188,10 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _source(
-    file: str, wishes: Mapping[str, Any], home: DataDirectory, metric: Metric | None
-) -> tuple[Source, Mapping[str, Any]]:
+def _source(file: str, options: TryOptions) -> tuple[Source, Mapping[str, Any]]:
     """Return where the rows come from, and what is said of them."""
-    from mpu_bench.selection.rows import Source
-
-    name, options, wishes = _dataset(file, wishes)
-    seed, chosen = wishes.get("seed", 0), "" if metric is None else metric.value
-    return Source(name, options, home=home, seed=seed, metric=chosen), wishes
+    name, of_dataset, wishes = _dataset(file, options.given)
+    return Source(name, of_dataset, home=options.home, seed=options.seed or 0, metric=options.metric or ""), wishes
 
 
 def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:

@@ -123,14 +123,8 @@ def _print(stream: Stream, name: str) -> None:
     if stream.is_better:
         say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")
     else:
-<<<<<<< HEAD
-        say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {told} ({test})")
-    windows = stream.windows
-=======
         say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {summary} ({test})")
-    rolling = chosen.rolling(stream.metric)
-    windows = [(value, row) for value, row in zip(rolling, stream.ends, strict=True) if row >= stream.window]
->>>>>>> main
+    windows = stream.windows
     if len(windows) > 1:
         said = [
             f"{100 * value:.2f} % (rows {first:,} to {last:,})" for value, first, last in (min(windows), max(windows))
