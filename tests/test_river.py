@@ -117,6 +117,22 @@ def test_it_works_in_what_river_puts_around_it(kind: Any, wrapped: Callable[[Any
     assert result.get() > 0.6
 
 
+def test_after_a_drift_rivers_wrapper_begins_anew(kind: Any) -> None:
+    """The labels change halfway: the detector finds it, and a fresh model is soon as good as the old one was."""
+    X, y = blobs(2, n=1200)
+    wrapper = drift.DriftRetrainingClassifier(kind(seed=1), drift.binary.DDM())
+    right = []
+    for i, (row, label) in enumerate(zip(X, y, strict=True)):
+        truth = label if i < 600 else 1 - label
+        right.append(wrapper.predict_one(as_mapping(row)) == truth)
+        wrapper.learn_one(as_mapping(row), truth)
+        if i == 599:
+            before = wrapper.model
+    assert np.mean(right[300:600]) > 0.8
+    assert wrapper.model is not before, "no drift was found"
+    assert np.mean(right[900:]) > np.mean(right[300:600]) - 0.05
+
+
 @pytest.mark.parametrize("wrap", [multioutput.ClassifierChain, multioutput.ProbabilisticClassifierChain])
 def test_it_works_in_chains(kind: Any, wrap: Any) -> None:
     model, right = wrap(kind(seed=1)), 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import signal
 import subprocess
 import time
@@ -130,7 +131,7 @@ def test_the_metrics_are_those_of_the_option() -> None:
     assert get_args(Metric) == (*METRICS,)
 
 
-@pytest.mark.parametrize("learner", ["dcd", "rff", "bpegasos-100"])
+@pytest.mark.parametrize("learner", ["dcd", "rff-32", "bpegasos-100"])
 def test_where_a_class_is_rare_the_config_repeats_weights_and_threshold(
     place: Path, mpu_bench_command: Called, learner: str
 ) -> None:
@@ -181,7 +182,7 @@ def mpu_bench_command(mpu_bench: Called) -> Called:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--only", "smo,rfff"], "--only: there is no classifier 'rfff'; did you mean 'rff'?"),
+        (["--only", "smo,rff-33"], "--only: there is no classifier 'rff-33'; did you mean 'rff-32'?"),
         (
             ["--metric", "auc", "--threshold"],
             "--threshold: it makes no difference to AUC, or there are several classes",
@@ -247,7 +248,13 @@ def test_a_stream_becomes_a_curve_and_a_model(place: Path, mpu_bench_command: Ca
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
     assert "on 600 rows, each predicted before it was learned; majority so far: " in done.stdout + done.stderr
-    assert "% up to row " in done.stdout + done.stderr
+    said = re.search(
+        r"over 200 rows at a time, \S+ has (\S+) % \(rows (\d+) to (\d+)\) at worst", done.stdout + done.stderr
+    )
+    assert said is not None
+    first, last = int(said[2]), int(said[3])
+    assert last - first == 199
+    assert first <= 400 < last, "the window with the change is the worst"
     folder = place / "results" / "try-mine-online"
     curve = pd.read_csv(folder / "stream.csv").set_index("row")
     assert [*curve.columns] == [*only.split(","), "majority so far", "no change"]

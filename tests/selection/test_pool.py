@@ -27,6 +27,12 @@ def source(tmp_path: Path) -> Source:
     return source
 
 
+def pool_of(source: Source, folder: Path, jobs: int) -> Pool:
+    pool = Pool(jobs)
+    pool.give(source, folder)
+    return pool
+
+
 def answer(pool: Pool, asked: Fit | Evaluation) -> Fitted | Evaluated:
     pool.ask(asked)
     (found,) = pool.answers(120.0)
@@ -34,7 +40,7 @@ def answer(pool: Pool, asked: Fit | Evaluation) -> Fitted | Evaluated:
 
 
 def test_what_takes_too_long_is_ended_and_what_is_kept_is_evaluated(source: Source, tmp_path: Path) -> None:
-    with Pool(source, tmp_path, 1) as pool:
+    with pool_of(source, tmp_path, 1) as pool:
         quick = answer(pool, Fit(SVC, {"C": 1.0, "gamma": 2.0}, 1000, 60.0, 1))
         assert isinstance(quick, Fitted)
         assert not quick.reason
@@ -58,7 +64,7 @@ def test_seconds_for_which_this_process_is_stopped_do_not_count(
 ) -> None:
     """As by SIGSTOP, or Ctrl-Z."""
     monotonic = time.monotonic
-    with Pool(source, tmp_path, 1) as pool:
+    with pool_of(source, tmp_path, 1) as pool:
         pool.ask(Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1))
         monkeypatch.setattr(time, "monotonic", lambda: monotonic() + 3600)
         (found,) = pool.answers(120.0)
@@ -79,7 +85,7 @@ def test_the_clock_stands_still_where_nobody_looks_at_it(monkeypatch: pytest.Mon
 
 def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, tmp_path: Path) -> None:
     quick = Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1)
-    with Pool(source, tmp_path, 1) as pool:
+    with pool_of(source, tmp_path, 1) as pool:
         assert not answer(pool, quick).reason
         idle = pool._workers[0].process
         idle.kill()
@@ -89,7 +95,7 @@ def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, 
 
 def test_seconds_of_getting_ready_are_the_mean_of_all_processes(source: Source, tmp_path: Path) -> None:
     """While one gets ready another trains, and these seconds are spent."""
-    with Pool(source, tmp_path, 2) as pool:
+    with pool_of(source, tmp_path, 2) as pool:
         pool.ask(Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1))
         began = time.monotonic()
         while not pool.answers(1.0):
@@ -98,7 +104,7 @@ def test_seconds_of_getting_ready_are_the_mean_of_all_processes(source: Source, 
 
 
 def test_a_process_that_gets_ready_is_waited_for_whatever_the_seconds(source: Source, tmp_path: Path) -> None:
-    with Pool(source, tmp_path, 1) as pool:
+    with pool_of(source, tmp_path, 1) as pool:
         pool.ask(Fit(SVC, {"C": 1.0, "gamma": 2.0}, 500, 60.0, 1))
         assert pool.is_getting_ready
         found = pool.answers(0.0) or pool.answers(60.0)
@@ -117,7 +123,7 @@ def test_what_a_classifier_forks_counts_and_ends_with_it(
     source: Source, tmp_path: Path, floats: int, seconds: float, reason: str
 ) -> None:
     forking = Forking("forking", "reference", "X", {}, {}, 1, note=str(tmp_path / "note"), floats=floats)
-    with Pool(source, tmp_path, 1) as pool:
+    with pool_of(source, tmp_path, 1) as pool:
         pool._most_memory = 0.5 * 2**30
         assert answer(pool, Fit(forking, {}, 500, seconds)).reason == reason
     assert not psutil.pid_exists(int((tmp_path / "note").read_text(encoding="utf-8")))

@@ -169,7 +169,7 @@ def test_no_seconds_are_spent_on_what_cannot_win() -> None:
         ]
 
     while (fit := schedule.next(1e6)) is not None:
-        schedule.learn(Fitted(fit, error(fit), 0.1, 0.1, spread=0.005))
+        schedule.learn(Fitted(fit, error(fit), 0.1, 0.1, drawn=(0.0, 0.01)))
     hopeless = schedule.courses["hopeless"]
     assert hopeless.best is not None
     assert hopeless.best.fit.rows < 64_000

@@ -109,3 +109,29 @@ def test_it_is_said_why_the_choice_is_not_trained_on_all_rows(tmp_path: Path) ->
     assert session.outcome.chosen is not None
     assert session.outcome.chosen.rows == 80
     assert session.outcome.note.startswith("that would take about 37.5 s, and 3 s were left")
+
+
+def test_the_threshold_of_few_rows_is_not_that_of_all(tmp_path: Path) -> None:
+    """Scores may have another scale: the threshold is chosen anew before the choice is trained on all rows."""
+    source = Source("x", {}, DataDirectory.from_options(tmp_path), threshold=True)
+    tried = Candidate("a", "batch", "X", {}, {"C": (1.0,)}, 1)
+    session = Session(source, [tried], 8000, 10_000, 1e12, folder=tmp_path)
+    session.schedule.courses["a"].best = Fitted(Fit(tried, {"C": 1.0}, 2000, 1.0, 1), 0.1, 0.1, threshold=0.3)
+    asked = list[Any]()
+
+    class Pool(Answers):
+        def answers(self, seconds: float) -> list[Any]:
+            asked.append(self._asked[0])
+            if isinstance(fit := self._asked[0], Fit):
+                self._asked.clear()
+                return [Fitted(fit, 0.1, 0.1, threshold=0.7 if fit.threshold is None else fit.threshold)]
+            return super().answers(seconds)
+
+    pool: Any = Pool({"a": 100}, 1)
+    session._evaluate(pool, [session.schedule.courses["a"].best])
+    session._train_choice(pool)
+    assert [(each.rows, each.threshold) for each in asked if isinstance(each, Fit)] == [(8000, None), (10_000, 0.7)]
+    assert asked[-1].threshold == 0.7
+    chosen = session.outcome.chosen
+    assert chosen is not None
+    assert (chosen.rows, chosen.threshold) == (10_000, 0.7)

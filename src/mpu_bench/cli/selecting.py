@@ -30,6 +30,7 @@ from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
 from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidates
 from mpu_bench.selection.outcome import Outcome, as_csv
+from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.repetition import config_of, exports_of
 from mpu_bench.selection.rows import Data, Source
 from mpu_bench.selection.session import Session
@@ -54,35 +55,29 @@ _OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  # metrics that a threshold
 def select(file: str, options: TryOptions) -> int:
     """Choose a classifier for a file, keep what comes of it, and return the exit code."""
     began = time.monotonic()
-    seed = options.seed or 0
     budgets, most_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
     target = _target(options.device, options.flash, options.ram)
-    name, of_dataset, wishes = _dataset(file, options.given)
-    source = Source(name, of_dataset, home=options.home, seed=seed, metric=options.metric or "")
     if options.online:
         streaming.check(options)
-        folder = options.results / f"try-{name}-online"
+        source, _ = _source(file, options)
+        folder = options.results / f"try-{source.dataset}-online"
         chosen = None if options.only is None else partial(_among, only=options.only)
         return streaming.judge_online(source, budgets, chosen, seconds=options.seconds, folder=folder)
-    source, data = _loaded(source, options.threshold)
-    session = Session(
-        source,
-        _tried(source, data, budgets, options.only),
-        learned_from=data.learned_from,
-        all_rows=data.problem.n,
-        seconds=options.seconds,
-        target=None if target is None else replace(target, rows=data.sample),
-        with_references=options.any,
-    )
-    session.most_bytes = most_bytes
-    code = _select(
-        session,
-        data,
-        file=file,
-        wishes=wishes,
-        jobs=options.jobs or min(os.cpu_count() or 1, _MOST_JOBS),
-        folder=options.results / f"try-{name}",
-    )
+    with Pool(options.jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
+        source, wishes = _source(file, options)
+        source, data = _loaded(source, options.threshold)
+        session = Session(
+            source,
+            _tried(source, data, budgets, options.only),
+            learned_from=data.learned_from,
+            all_rows=data.problem.n,
+            seconds=options.seconds,
+            most_bytes=most_bytes,
+            target=None if target is None else replace(target, rows=data.sample),
+            with_references=options.any,
+        )
+        folder = options.results / f"try-{source.dataset}"
+        code = _select(session, data, pool, file=file, wishes=wishes, folder=folder)
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
         f"took {took:.0f} s: {working:.0f} s to tune, test and write, the rest to read the data, start processes and "
@@ -193,7 +188,13 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _select(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], jobs: int, folder: Path) -> int:
+def _source(file: str, options: TryOptions) -> tuple[Source, Mapping[str, Any]]:
+    """Return where the rows come from, and what is said of them."""
+    name, of_dataset, wishes = _dataset(file, options.given)
+    return Source(name, of_dataset, home=options.home, seed=options.seed or 0, metric=options.metric or ""), wishes
+
+
+def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
     code = 0
     with told_if_unwritable(folder):
@@ -213,7 +214,7 @@ def _select(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any
 
             session.changed = changed
             try:
-                session.make(jobs)
+                session.make(pool)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder)

@@ -124,11 +124,12 @@ def _print(stream: Stream, name: str) -> None:
         say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")
     else:
         say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {summary} ({test})")
-    rolling = chosen.rolling(stream.metric)
-    windows = [(value, row) for value, row in zip(rolling, stream.ends, strict=True) if row >= stream.window]
+    windows = stream.windows
     if len(windows) > 1:
-        said = [f"{100 * value:.2f} % up to row {row:,}" for value, row in (min(windows), max(windows))]
-        say(f"over {stream.window:,} rows {chosen.name} has {said[0]} at worst and {said[1]} at best")
+        said = [
+            f"{100 * value:.2f} % (rows {first:,} to {last:,})" for value, first, last in (min(windows), max(windows))
+        ]
+        say(f"over {stream.window:,} rows at a time, {chosen.name} has {said[0]} at worst and {said[1]} at best")
     if stream.rows < stream.all_rows:
         say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
 

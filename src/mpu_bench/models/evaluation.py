@@ -23,7 +23,7 @@ METRICS = {
     "auc": "AUC",
     "average-precision": "average precision",
 }
-_DRAWS = 100  # of the bootstrap
+DRAWS = 100  #: of the bootstrap
 _WEIGHTS_AT_ONCE = 2_000_000
 _TINY = 1e-12
 
@@ -187,11 +187,17 @@ def standard_error_of(metric: str, labels: Labels, predicted: Labels, scores: Sc
     if metric == "accuracy":
         accuracy = score_of(metric, labels, predicted, scores)
         return math.sqrt(accuracy * (1 - accuracy) / len(labels))
-    drawn = [weighted_scores(metric, labels, predicted, scores, part) for part in resampled(labels, _DRAWS)]
-    return float(np.std(np.concatenate(drawn), ddof=1))
+    return float(np.std(resampled_scores(metric, labels, predicted, scores), ddof=1))
 
 
-def resampled(labels: Labels, draws: int) -> Iterator[NDArray[np.float64]]:
+def resampled_scores(
+    metric: str, labels: Labels, predicted: Labels, scores: Scores, draws: int = DRAWS
+) -> NDArray[np.float64]:
+    """Return a metric of so many resamples within classes, the same for every classifier of the same rows; (draws,)."""
+    return np.concatenate([weighted_scores(metric, labels, predicted, scores, w) for w in _resampled(labels, draws)])
+
+
+def _resampled(labels: Labels, draws: int) -> Iterator[NDArray[np.float64]]:
     """Yield so many resamples within classes, some at a time: how often each has an example, shape (k, n)."""
     random, n = np.random.default_rng(0), len(labels)
     of_class = [np.flatnonzero(labels == c) for c in np.unique(labels)]

@@ -105,8 +105,8 @@ def _what(outcome: Outcome, chosen: Row, name: str) -> str:
     why = f"it has the best validation {words}"
     if best is not None and best is not chosen:
         why = (
-            f"it is the smallest within one standard error of the best validation {words} "
-            f"({best.name}, {100 * (1 - or_infinite(best.choosing_error)):.2f} %)"
+            f"it is the smallest within one standard error of the best validation {words}, in pairs of "
+            f"rows ({best.name}, {100 * (1 - or_infinite(best.choosing_error)):.2f} %)"
         )
     return (
         f"{name}: take {chosen.name} ({chosen.settings}): {scored(outcome, chosen)} on {chosen.tested:,} test rows, "

@@ -191,6 +191,13 @@ class Stream:
         return np.minimum(self.block * np.arange(1, len(self.chosen.tallies)), self.all_rows)
 
     @property
+    def windows(self) -> list[tuple[float, int, int]]:
+        """The metric of the choice over each window, and the first and the last row of that."""
+        ends = [0, *self.ends.tolist()]
+        values = self.chosen.rolling(self.metric)[_WINDOW - 1 :]
+        return [(value, ends[i] + 1, ends[i + _WINDOW]) for i, value in enumerate(values)]
+
+    @property
     def is_better(self) -> bool:
         """Whether the choice is better than the references, beyond chance."""
         return self.chosen.value(self.metric) > self.to_beat.value(self.metric) and self.chance < _SIGNIFICANT

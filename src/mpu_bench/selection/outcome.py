@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.models.evaluation import METRICS, resampled, weighted_scores
+from mpu_bench.models.evaluation import METRICS, resampled_scores
 from mpu_bench.selection.candidates import CONSTANT
 from mpu_bench.selection.schedule import Course, Fitted
 from mpu_bench.selection.worker import Evaluated
@@ -30,7 +30,7 @@ _FEWEST_OF_CLASS = 10  # test rows, below which a bootstrap knows nothing of a c
 class Row:
     """A candidate by now; seconds are those of training on ``rows``, ``size`` is in bytes.
 
-    ``choosing_error`` is 1 - the metric on the validation set, ``validation_spread`` its standard error, and
+    ``choosing_error`` is 1 - the metric on the validation set, ``drawn`` its values on resamples of that, and
     ``validation_chance`` the p that it is no better there than a constant. What is known of the test set, and
     ``threshold``, is as of `Evaluated`.
     """
@@ -41,7 +41,7 @@ class Row:
     rows: int = 0
     seconds: float | None = None
     choosing_error: float | None = None
-    validation_spread: float = 0.0
+    drawn: tuple[float, ...] = ()
     validation_chance: float = 1.0
     metrics: Mapping[str, float] = field(default_factory=dict)
     spread: float = math.nan
@@ -197,10 +197,9 @@ class Outcome:
             return _mcnemar(by, one, other)
         if np.unique(one.labels, return_counts=True)[1].min() < _FEWEST_OF_CLASS:
             return Difference(by)
-        drawn = np.concatenate([
-            np.subtract(*(weighted_scores(self.metric, one.labels, *each.answers, weights) for each in (one, other)))
-            for weights in resampled(one.labels, _DRAWS)
-        ])  # fmt: skip
+        drawn = np.subtract(
+            *(resampled_scores(self.metric, one.labels, *each.answers, _DRAWS) for each in (one, other))
+        )
         beyond = min((drawn <= 0).sum(), (drawn >= 0).sum())
         low, high = np.quantile(drawn, (0.025, 0.975))
         return Difference(by, float(low), float(high), min(1.0, 2 * (1 + beyond) / (1 + _DRAWS)), "paired bootstrap")
@@ -222,7 +221,7 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
         trained = last or course.best
         row.setting, row.rows, row.seconds = trained.fit.setting, trained.fit.rows, trained.seconds
         row.choosing_error, row.validation_chance = course.best.error, course.best.chance
-        row.validation_spread, row.threshold = course.best.spread, course.best.threshold
+        row.drawn, row.threshold = course.best.drawn, trained.threshold
         cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
     if evaluated is not None and not evaluated.reason:
         row.metrics, row.spread, row.tested = evaluated.metrics, evaluated.spread, evaluated.tested
@@ -242,17 +241,21 @@ def choosable(rows: Sequence[Row], with_references: bool = False) -> list[Row]:
 
 
 def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:
-    """Return the smallest candidate whose validation metric is within one standard error of the best one's.
+    """Return the smallest candidate that is within one standard error of the best on the validation set.
 
-    Of equally large ones it is the best.
+    The standard error is that of the difference of the two, on the same resamples: it is smaller than that of either
+    metric, as rows that are hard are hard for both. Of equally large candidates it is the best.
     """
     able = choosable(rows, with_references)
     best = min(able, key=_by_error, default=None)
     if best is None:
         return None
-    reached = _by_error(best)[0] + best.validation_spread
-    alike = [each for each in able if each is best or _by_error(each)[0] <= reached]
+    alike = [each for each in able if _by_error(each)[0] - _by_error(best)[0] <= _spread_of_difference(each, best)]
     return min(alike, key=lambda each: (each.size, *_by_error(each)))
+
+
+def _spread_of_difference(one: Row, other: Row) -> float:
+    return float(np.std(np.subtract(one.drawn, other.drawn), ddof=1)) if one.drawn and other.drawn else 0.0
 
 
 def _by_error(row: Row) -> tuple[float, float]:

@@ -1,16 +1,21 @@
-"""The child processes of a selection: each at one request, ended where it takes more seconds or memory than it may."""
+"""The child processes of a selection: each at one request, ended where it takes more seconds or memory than it may.
+
+They import what they need while this process reads the rows: it starts them before, and imports little for that.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from mpu_bench.guard.messages import from_line
 from mpu_bench.guard.process import Child, Ended, awake, wait_for
-from mpu_bench.selection.rows import Source
-from mpu_bench.selection.schedule import Fit
-from mpu_bench.selection.worker import Answer, Asked, answer_of
+
+if TYPE_CHECKING:
+    from mpu_bench.selection.rows import Source
+    from mpu_bench.selection.worker import Answer, Asked
 
 _SECONDS_TO_START = 600.0  # to import, to load the rows, and to compile; a machine may be busy
 _GRACE = 1.2  # times the seconds that a classifier was told, ...
@@ -20,9 +25,8 @@ _NUMBERS = ("numpy", "numpy.core.multiarray", "numpy._core.multiarray")  # modul
 
 
 class _Worker(Child):
-    def __init__(self, source: Source, folder: Path) -> None:
+    def __init__(self) -> None:
         super().__init__("mpu_bench.selection.worker:serve")
-        self.send((source, folder))
         self.asked: Asked | None = None
         self.began = 0.0
         self.is_ready = False  #: whether what is asked has begun
@@ -39,7 +43,7 @@ class _Worker(Child):
             return ""
         if not self.is_ready:
             return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
-        rows = f" on {self.asked.rows:,} rows" if isinstance(self.asked, Fit) else ""
+        rows = f" on {self.asked.rows:,} rows" if hasattr(self.asked, "rows") else ""
         return f"did not end within {self.asked.seconds:.3g} s{rows}"
 
 
@@ -48,19 +52,21 @@ class Pool:
 
     Parameters
     ----------
-    source : Source
-        The rows, which each of them loads.
-    folder : Path
-        Where they keep models meanwhile.
     jobs : int
         How many.
     """
 
-    def __init__(self, source: Source, folder: Path, jobs: int) -> None:
-        self._source, self._folder = source, folder
+    def __init__(self, jobs: int) -> None:
+        self._given: tuple[Source, Path] | None = None
         self._preparing = 0.0  # seconds of all workers together
         self._most_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
-        self._workers = [_Worker(source, folder) for _ in range(jobs)]
+        self._workers = [_Worker() for _ in range(jobs)]
+
+    def give(self, source: Source, folder: Path) -> None:
+        """Let all of them load the rows, and keep models in a folder meanwhile; before the first request."""
+        self._given = source, folder
+        for each in self._workers:
+            each.send(self._given)
 
     def __enter__(self) -> Pool:
         return self
@@ -100,7 +106,8 @@ class Pool:
 
     def answers(self, seconds: float) -> list[Answer]:
         """Wait until some worker has answered, or for so many seconds and until all are ready; return the answers."""
-        end, found = awake() + seconds, list[Answer]()
+        end = awake() + seconds
+        found: list[Answer] = []
         while not found and self.is_busy and (awake() < end or self.is_getting_ready):
             busy = [each for each in self._workers if each.asked is not None]
             wait_for(busy)
@@ -114,10 +121,13 @@ class Pool:
 
     def _replaced(self, worker: _Worker) -> _Worker:
         worker.end()
-        new = self._workers[self._workers.index(worker)] = _Worker(self._source, self._folder)
+        new = self._workers[self._workers.index(worker)] = _Worker()
+        new.send(self._given)
         return new
 
     def _look_at(self, worker: _Worker) -> Answer | None:
+        from mpu_bench.selection.worker import answer_of
+
         asked = worker.asked
         assert asked is not None
 

@@ -3,9 +3,10 @@
 Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on, up to
 all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left; nor where
 the candidate cannot win: were its error to fall with every step as it did with the last, it would be above that of the
-best, beyond the confidence bounds of both. Steps that are short come first, then those of the candidate with the
-smallest error. No fit may take the seconds of all: it has twice its share of those that are left, or some times as many
-as are foreseen. What seconds are left then are for values beside the best ones of the best candidates.
+best, beyond the confidence bounds of both. The shortest steps come first: what is small and fast is known on all rows
+before what is not. No fit may take the seconds of all: it has twice its share of those that are left, or some times as
+many as are foreseen. What seconds are left then are for values beside the best ones of the best candidates, but not of
+those that are both larger and worse than another.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mpu_bench.selection.candidates import Candidate
 
 _FIRST, _MORE = 1000, 4  # rows of the first step, and by how many times the next has more
@@ -22,7 +25,7 @@ _KEPT = 3  # one setting of so many
 _SHORT = 1.0  # seconds
 _SHARES, _TIMES_FORESEEN = 2, 4  # that a fit may take: of the seconds left for each candidate, or of its own
 _BOUND = 2.0  # standard errors
-_REFINED = 3  # candidates, those with the smallest errors
+_REFINED = 3  # candidates of the Pareto front, those with the smallest errors
 _FACTORS = (2.0, 1.4, 1.2)  # of the values tried beside the best ones
 
 
@@ -45,8 +48,8 @@ class Fit:
 class Fitted:
     """What came of it: 1 - the metric that chooses, the seconds of training, or why there is no model.
 
-    ``spread`` is the standard error of that metric, ``threshold`` the score with which it is the best, and ``chance``
-    the p that it is no better than a constant's.
+    ``drawn`` are values of that metric on resamples of the rows, ``threshold`` the score with which it is the best,
+    ``chance`` the p that it is no better than a constant's, and ``size`` the bytes of the model.
     """
 
     fit: Fit
@@ -55,9 +58,15 @@ class Fitted:
     spent: float = 0.0  #: seconds with those of predicting the rows that choose
     reason: str = ""  #: why there is none
     is_cut: bool = False  #: whether training was ended by its seconds
-    spread: float = math.inf
+    drawn: tuple[float, ...] = ()
     threshold: float = 0.0
     chance: float = 1.0
+    size: int = 0
+
+    @property
+    def spread(self) -> float:
+        """The standard error of the metric."""
+        return float(np.std(self.drawn, ddof=1)) if self.drawn else math.inf
 
 
 def sizes(rows: int) -> list[int]:
@@ -199,19 +208,26 @@ class Schedule:
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
-        complete = [each for each in self._choosable if not each.ended and each.best is not None]
-        complete.sort(key=lambda each: each.best.error if each.best else math.inf)
-        for each in [each for each in complete if each.candidate.is_own][:_REFINED]:
-            assert each.best is not None
-            can_win = each.best.error - _BOUND * each.best.spread <= self._reached()
-            if can_win and each.refined < len(_FACTORS) and each.best.spent < seconds_left:
+        complete = [
+            (each.best, each)
+            for each in self._choosable
+            if each.candidate.is_own and not each.ended and each.best is not None
+        ]
+        front, smallest = list[tuple[Fitted, Course]](), math.inf
+        for best, each in sorted(complete, key=lambda pair: (pair[0].error, pair[0].size)):
+            if best.size < smallest:
+                front.append((best, each))
+                smallest = best.size
+        for best, each in front[:_REFINED]:
+            can_win = best.error - _BOUND * best.spread <= self._reached()
+            if can_win and each.refined < len(_FACTORS) and best.spent < seconds_left:
                 each.refine()
 
     @staticmethod
     def _rank(course: Course) -> tuple[Any, ...]:
         if course.best is None or course.foreseen < _SHORT:
             return 0, course.step, course.foreseen, course.under_way  # the last: two processes begin with two of them
-        return 1, course.best.error, course.foreseen
+        return 1, course.foreseen, course.best.error
 
     def learn(self, fitted: Fitted) -> None:
         """Take a result into account."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from mpu_bench.guard.process import awake
 from mpu_bench.selection.candidates import CONSTANT, Candidate
 from mpu_bench.selection.outcome import Outcome, Row, choose, row_of
-from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Course, Fit, Fitted, Schedule
 from mpu_bench.selection.worker import Answer, Asked, Evaluated, Evaluation, model_path
 
 if TYPE_CHECKING:
     from mpu_bench.models.saved import SavedModel
+    from mpu_bench.selection.pool import Pool
     from mpu_bench.selection.target import Fitting, Target
 
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
@@ -124,15 +124,15 @@ class Session:
             return "is larger than --memory"
         return "" if found is None else found.reason
 
-    def make(self, jobs: int) -> Outcome:
+    def make(self, pool: Pool) -> Outcome:
         """Tune, evaluate, choose, train the choice on all rows; return what came of it.
 
         A `KeyboardInterrupt` passes; `outcome` then has what is known.
         """
-        with Pool(self.source, self.folder, jobs) as pool:
-            self._tune(pool)
-            self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
-            self._train_choice(pool)
+        pool.give(self.source, self.folder)
+        self._tune(pool)
+        self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
+        self._train_choice(pool)
         return self.outcome
 
     def _tune(self, pool: Pool) -> None:
@@ -213,22 +213,31 @@ class Session:
         return model_of(classifier, self.source, threshold)
 
     def _train_choice(self, pool: Pool) -> None:
-        """Train the choice on all training rows, unless that would take more seconds than there are."""
+        """Train the choice on all training rows, unless that would take more seconds than there are.
+
+        The threshold of a model of few rows is not that of one of many, whose scores may have another scale: it is
+        chosen anew on the rows that are left of all but the validation set.
+        """
         outcome = self.outcome
         chosen = outcome.chosen or outcome.refused  # on all rows it may be better than a constant
         if chosen is None or (best := self.schedule.courses[chosen.name].best) is None or chosen.rows == self.all_rows:
             return
-        foreseen = best.seconds * (self.all_rows / best.fit.rows) ** best.fit.candidate.growth
+        sizes = [self.learned_from] if self.source.threshold and best.fit.rows < self.learned_from else []
+        sizes.append(self.all_rows)
+        foreseen = best.seconds * sum((rows / best.fit.rows) ** best.fit.candidate.growth for rows in sizes)
         left = max(self.seconds_left, self.seconds * _FOR_LAST_TRAINING, _LEAST_SECONDS)
         if foreseen > left:
             self._note = f"that would take about {foreseen:.3g} s, and {left:.3g} s were left; give more --seconds"
             return
-        again = Fit(best.fit.candidate, best.fit.setting, self.all_rows, left, threshold=best.threshold)
-        fitted = self._answer(pool, again)
-        if fitted.reason or fitted.is_cut:
-            self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
-            return
-        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left, best.threshold))
+        fitted = best
+        for rows in sizes:
+            threshold = fitted.threshold if rows == self.all_rows else None
+            again = Fit(best.fit.candidate, best.fit.setting, rows, left, threshold=threshold)
+            fitted = self._answer(pool, again)
+            if fitted.reason or fitted.is_cut:
+                self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
+                return
+        evaluated = self._answer(pool, Evaluation(chosen.name, 0, left, fitted.threshold))
         found = self._fitting(evaluated)
         if evaluated.reason:
             self._note = evaluated.reason

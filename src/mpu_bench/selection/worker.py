@@ -7,12 +7,13 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench.core.models import labels_of
 from mpu_bench.guard.messages import Channel, to_line
@@ -21,6 +22,7 @@ from mpu_bench.models.evaluation import (
     best_threshold,
     chance_of,
     constant_score,
+    resampled_scores,
     score_of,
     standard_error_of,
 )
@@ -32,6 +34,7 @@ _FEW_ROWS = 60  # to compile on
 _SECONDS_TO_WARM_UP = 0.2  # for training on them, compiling apart: it need not converge
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
 _LEAST_SHARE = 0.1  # of them, for the last training whatever the others took
+_DRAWS = 30  # of the bootstrap of every fit
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
 _BYTES_OF_SPLIT = 8  # of a tree: a number, the index of a feature, and how far it is to the other branch
 
@@ -86,6 +89,7 @@ def serve(descriptor: int) -> None:
     An answer is a line of what it has besides the request. Before it is a line of nothing as soon as all is imported,
     loaded and compiled, and what was asked begins.
     """
+    import_module("mpu_bench.estimators.batch")  # and with it scikit-learn, while the parent reads the rows
     channel = Channel(descriptor)
     requests = channel.requests()
     source, folder = next(requests)
@@ -129,6 +133,8 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
 
 def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     """Train and validate on every split; what is kept is trained on the rows of the last, or on all of them."""
+    from sklearn.exceptions import ConvergenceWarning
+
     began, splits, held = time.perf_counter(), data.splits(fit.rows), list[tuple[Any, ...]]()
     parts = [data.part(rows) for rows, _ in splits]
     if not splits or data.is_cross_validated:
@@ -150,7 +156,7 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     judged = _validated(data, held, fit.threshold)
     spent = time.perf_counter() - began
     model_path(folder, fit.number).write_bytes(pickle.dumps(made))
-    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, **judged)
+    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, size=_size(made)[1], **judged)
 
 
 def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
@@ -167,13 +173,13 @@ def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | N
     known = found[~np.isnan(found)]  # a fold may lack the rows of a class
     return {
         "error": float(1 - known.mean()) if len(known) else np.inf,
-        "spread": _judged(standard_error_of, data.metric, labels, scores, at),
+        "drawn": tuple(_judged(partial(resampled_scores, draws=_DRAWS), data.metric, labels, scores, at).tolist()),
         "threshold": at,
         "chance": _judged(chance_of, "auc" if tunes else data.metric, labels, scores, at),
     }
 
 
-def _judged(how: Callable[..., float], metric: str, labels: Any, scores: Any, threshold: float) -> float:
+def _judged(how: Callable[..., Any], metric: str, labels: Any, scores: Any, threshold: float) -> Any:
     return how(metric, labels, labels_of(scores - threshold), scores - threshold)
 
 

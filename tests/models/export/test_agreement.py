@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,10 @@ from mpu_bench.models.export import compiler
 from mpu_bench.models.export.agreement import Agreement, RowsAtHand, compared
 from mpu_bench.models.export.c_fixed import fixed_point, fixed_source
 from mpu_bench.models.export.c_float import Source, float_source
+from mpu_bench.models.export.c_test import program_text
+from mpu_bench.models.export.device import DEVICES, PROGRAMS
 from mpu_bench.models.export.portable import dense_features, portable, too_coarse
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
 
 pytestmark = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
@@ -239,23 +244,63 @@ def test_sizes_are_told() -> None:
     assert source.counts == {"multiply_adds": FEATURES}
 
 
+def answers_of_c(source: Source, model: SavedModel, rows: Any, number: str, folder: Path) -> Any:
+    """Compile a file, and return the numbers that its function of probabilities writes for rows, shape (n, c)."""
+    c, row = len(model.classes), "int16_t" if source.input_scale else "float"
+    (folder / "it.c").write_text(source.text)
+    (folder / "main.c").write_text(f"""#include <stdint.h>
+#include <stdio.h>
+void it_probabilities(const {row} *row, {number} *probabilities);
+int main(void) {{
+  {row} row[{FEATURES}];
+  {number} p[{c}];
+  while (fread(row, sizeof row, 1, stdin)) {{ it_probabilities(row, p); fwrite(p, sizeof p, 1, stdout); }}
+  return 0;
+}}""")
+    files = [str(folder / each) for each in ("it.c", "main.c")]
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-o", str(folder / "it")]
+    compiler.called(["cc", *flags, *files, *(["-lm"] if "math.h" in source.text and not model.model.linear else [])])
+    kind = {"float": np.float32, "uint16_t": np.uint16}[number]
+    return np.frombuffer(compiler.called([str(folder / "it")], rows.tobytes()), kind).reshape(-1, c)
+
+
 @pytest.mark.parametrize("name", ["linear", "linear by class", "dense gaussian ovo"])
 def test_probabilities_are_those_of_python(name: str, tmp_path: Path) -> None:
     """Also where a sigmoid is nearly 0 or 1; a linear model needs no library of mathematics."""
     model = with_sigmoids(name)
     raw = np.concatenate([raw_rows(), 1000 * raw_rows()[:5]])
-    c = len(model.classes)
-    source = float_source(portable(model), "it")
-    (tmp_path / "it.c").write_text(source.text)
-    (tmp_path / "main.c").write_text(f"""#include <stdio.h>
-void it_probabilities(const float *row, float *probabilities);
-int main(void) {{
-  float row[{FEATURES}], p[{c}];
-  while (fread(row, 4, {FEATURES}, stdin) == {FEATURES}) {{ it_probabilities(row, p); fwrite(p, 4, {c}, stdout); }}
-  return 0;
-}}""")
-    files = [str(tmp_path / each) for each in ("it.c", "main.c")]
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-o", str(tmp_path / "it")]
-    compiler.called(["cc", *flags, *files, *([] if model.model.linear else ["-lm"])])
-    found = np.frombuffer(compiler.called([str(tmp_path / "it")], raw.tobytes()), np.float32).reshape(-1, c)
+    found = answers_of_c(float_source(portable(model), "it"), model, raw, "float", tmp_path)
     np.testing.assert_allclose(found, model.predict_proba(raw), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["linear", "linear by class", "fourier", "dense gaussian ovo"])
+@pytest.mark.parametrize("steep", [1.0, 4.0])
+def test_integers_have_the_probabilities_of_python(name: str, steep: float, tmp_path: Path) -> None:
+    """Here, and to the bit the same on a Cortex-M0, where its programs are installed."""
+    model = with_sigmoids(name)
+    assert model.sigmoids is not None
+    slopes = tuple(steep * each for each in model.sigmoids.slopes)
+    model = replace(model, sigmoids=Sigmoids(slopes, model.sigmoids.intercepts))
+    raw, exported = raw_rows(), portable(model)
+    rows = at_hand(model, raw)
+    how = fixed_point(exported, rows.features)
+    source = fixed_source(exported, how, rows.features, "it")
+    compiles_without_warning(source)
+    assert "float" not in source.text.partition("*/")[2]
+    given = how.rows(exported.numbers(raw))
+    found = answers_of_c(source, model, given, "uint16_t", tmp_path)
+    apart = np.abs(found / 32768 - model.predict_proba(raw))
+    assert np.median(apart) < 0.001
+    assert np.quantile(apart, 0.95) < 0.01 * steep
+    if any(shutil.which(program) is None for program in PROGRAMS):
+        return
+    first = f"""
+int it_first(const int16_t *row) {{ uint16_t p[{len(model.classes)}]; it_probabilities(row, p); return p[0]; }}
+"""
+    renamed = program_text(source, given, found[:, 0]).replace("PREDICT it_predict", "PREDICT it_first")
+    files = [str(tmp_path / each) for each in ("model.c", "test.c")]
+    for file, text in zip(files, (source.text + first, renamed), strict=True):
+        Path(file).write_text(text)
+    device, program = DEVICES["cortex-m0"], str(tmp_path / "test.elf")
+    compiler.called(device.build(files, program))
+    assert b"that differ from Python's: 0;" in compiler.called(device.emulate(program), codes=(0, 1))

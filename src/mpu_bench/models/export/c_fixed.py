@@ -3,7 +3,7 @@
 Features, weights, vectors and coefficients are integers of so many bits, each kind times one power of two, chosen so
 that the rows at hand fit; features beyond that are cut off. Products are shifted as far as the largest sum that can
 occur asks for, so that no sum overflows, whatever a row holds. 2^-u is read from a table, between whose entries is a
-line.
+line; so is the sigmoid of a probability.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ from mpu_bench.preprocessing import CategoricalColumn, NumberColumn
 _SMALLEST_SHARE = 1 / 16  # of the range of all features that a column's own range is at least
 _FEWEST_STEPS = 4  # of an integer over the values of a column
 _WIDEST = 1e30  # a width beyond makes nothing but 0
+_Z_POWER, _ENTRY_POWER = 11, 8  # sigmoids are of z times 2^11, and have an entry for each 2^8 of that
+_ENTRIES = 96  # beyond, at z = 12, a sigmoid is 1
+_ONE = 32768  # a probability of 1
+_VOTE_POWER, _MOST_TERM = 16, 1 << 13  # of a vote; of what a fraction of it is made of
+_LARGEST_Z = 1 << 18
 _ROUNDING = (
     "Integers of 16 and 32 bits alone; >> of a negative number must keep its sign, as on all usual processors.",
     "Numbers of a row are multiplied by the power of two of their column; beyond -32767 to 32767 cut them off.",
@@ -128,13 +133,15 @@ def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32]
     """
     name, constants = identifier(name), Constants()
     steps = _steps(model, how, constants)
-    machines, counts = Machines(model, how, constants, features).code()
+    made = Machines(model, how, constants, features)
+    machines, counts = made.code()
     labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
-    vote, scores = vote_code(model, constants, "int32_t"), _class_scores(model)
+    vote, scores = vote_code(model, constants, "int32_t"), _class_scores(model, made.score_power)
+    probabilities = _probabilities(model, constants, made.score_power, name)
     parts = [
         heading(model, name, "integers", _ROUNDING, how.input_powers), "#include <stdint.h>",
         defines(model, name), _macro(how, name), labels, *constants.lines, steps, machines, vote, scores,
-        public_functions(model, name, "int16_t", "int16_t", "int32_t"),
+        public_functions(model, name, "int16_t", "int16_t", "int32_t"), probabilities,
     ]  # fmt: skip
     stack = 2 * model.features + 4 * (model.machines + model.scores)
     stack += 8 * model.classes if model.pairs is not None else 0
@@ -233,13 +240,102 @@ def _factor(value: float) -> tuple[int, int]:
     return (factor, down) if abs(factor) < 2**14 else (round(value * 2.0 ** (down - 1)), down - 1)
 
 
-def _class_scores(model: Portable) -> str:
-    """Return the function that makes the scores of classes: those of their machines, or the votes."""
-    if model.pairs is None:
-        body = [f"for (c = 0; c < {model.machines}; c++) scores[c] = f[c];"]
+def _has_votes(model: Portable) -> bool:
+    return model.pairs is not None and bool((model.pairs[:, 0] != REST).any())
+
+
+def _class_scores(model: Portable, score_power: int) -> str:
+    """Return the function that makes the scores of classes: those of their machines, or votes times 2^16.
+
+    As with floats, votes have a fraction, s / (3 (|s| + 1)) of the sum s of the class's machines.
+    """
+    n, body = model.classes, ["int32_t c;", f"for (c = 0; c < {model.machines}; c++) scores[c] = f[c];"]
+    if model.pairs is not None:
+        body = ["int32_t c, k;", f"for (c = 0; c < {n}; c++) scores[c] = 0;"]
+        body.append(f"for (k = 0; k < {model.machines}; k++) scores[pair_seconds[k]] += f[k];")
+    if _has_votes(model):
+        down = max(n.bit_length(), score_power - 30)
+        body = [
+            f"int32_t sums[{n}], c, k, size, one;",
+            f"for (c = 0; c < {n}; c++) sums[c] = scores[c] = 0;",
+            f"for (k = 0; k < {model.machines}; k++) {{",
+            f"  sums[pair_seconds[k]] += f[k] >> {down};",
+            f"  if (pair_firsts[k] < {n}) {{",
+            f"    sums[pair_firsts[k]] -= f[k] >> {down};",
+            f"    scores[f[k] > 0 ? pair_seconds[k] : pair_firsts[k]] += {1 << _VOTE_POWER};",
+            "  }",
+            "}",
+            f"for (c = 0; c < {n}; c++) {{",
+            f"  one = {math.floor(2.0 ** (score_power - down))};",
+            "  size = sums[c] < 0 ? -sums[c] : sums[c];",
+            f"  for (; size > {_MOST_TERM} || one > {_MOST_TERM}; one >>= 1) size >>= 1;",
+            f"  if (size) size = (size << {_VOTE_POWER}) / (3 * (size + one));",
+            "  scores[c] += sums[c] < 0 ? -size : size;",
+            "}",
+        ]
+    return function("static void class_scores(const int32_t *f, int32_t *scores)", body)
+
+
+_SIGMOID = f"""/* {_ONE} / (1 + exp(-z / {1 << _Z_POWER})) */
+static int32_t sigmoid(int32_t z)
+{{
+  int32_t u = z < 0 ? -z : z, i = u >> {_ENTRY_POWER}, value = {_ONE};
+  if (i < {_ENTRIES}) {{
+    value = sigmoids[i];
+    value += (((int32_t)sigmoids[i + 1] - value) * (u & {(1 << _ENTRY_POWER) - 1})) >> {_ENTRY_POWER};
+  }}
+  return z < 0 ? {_ONE} - value : value;
+}}
+
+"""
+
+
+def _probabilities(model: Portable, constants: Constants, score_power: int, name: str) -> str:
+    """Return the function that makes probabilities, times 32768, of a row, as `Sigmoids.probabilities` does.
+
+    A score is cut off where its sigmoid is 0 or 1, and shifted so that its product with a slope of 14 bits holds.
+    Where the sigmoids of all classes are below 1 / 65536, all are equally probable.
+    """
+    sigmoids, n = model.saved.sigmoids, model.scores
+    if sigmoids is None:
+        return ""
+    power = _VOTE_POWER if _has_votes(model) else score_power
+    limits, shifts, factors, downs = [], [], [], []
+    for slope, intercept in zip(sigmoids.slopes, sigmoids.intercepts, strict=True):
+        furthest = min(_ENTRIES / 8 + abs(intercept), _LARGEST_Z)
+        limit = int(min(furthest / abs(slope) * 2.0**power, 2**31 - 1)) if slope else 0
+        shift = max(limit.bit_length() - 16, 0)
+        exact = float(np.clip(slope * 2.0 ** (_Z_POWER - power + shift), -_MOST_TERM, _MOST_TERM))
+        factor, down = _factor(exact) if exact else (0, 0)
+        limits.append(limit)
+        shifts.append(shift)
+        factors.append(factor)
+        downs.append(down)
+    constants.add("int32_t", "score_limits", limits)
+    constants.add("uint8_t", "score_shifts", shifts)
+    constants.add("int16_t", "slope_factors", factors)
+    constants.add("uint8_t", "slope_downs", downs)
+    constants.add("int32_t", "intercepts", [_rounded(each * 2.0**_Z_POWER, 2**29) for each in sigmoids.intercepts])
+    z = np.arange(_ENTRIES + 1) * 2.0 ** (_ENTRY_POWER - _Z_POWER)
+    constants.add("uint16_t", "sigmoids", np.rint(_ONE / (1 + np.exp(-z))))
+    lines = [
+        f"int16_t x[{model.features}];",
+        f"int32_t f[{model.machines}], scores[{n}], c, z, sum = 0;",
+        "make_features(row, x);",
+        "machine_scores(x, f);",
+        "class_scores(f, scores);",
+        f"for (c = 0; c < {n}; c++) {{",
+        "  z = scores[c] > score_limits[c] ? score_limits[c] : scores[c];",
+        "  z = (z < -score_limits[c] ? -score_limits[c] : z) >> score_shifts[c];",
+        "  scores[c] = sigmoid((z * slope_factors[c] >> slope_downs[c]) + intercepts[c]);",
+        "  sum += scores[c];",
+        "}",
+    ]
+    if n == 1:
+        lines += [f"probabilities[0] = (uint16_t)({_ONE} - sum);", "probabilities[1] = (uint16_t)sum;"]
     else:
-        both, c = bool((model.pairs[:, 0] != REST).any()), model.classes
-        body = ["int32_t k;", f"for (c = 0; c < {c}; c++) scores[c] = 0;", f"for (k = 0; k < {model.machines}; k++)"]
-        vote = f"  if (pair_firsts[k] < {c}) scores[f[k] > 0 ? pair_seconds[k] : pair_firsts[k]]++;"
-        body.append(vote if both else "  scores[pair_seconds[k]] += f[k];")
-    return function("static void class_scores(const int32_t *f, int32_t *scores)", ["int32_t c;", *body])
+        share = f"sum ? (scores[c] << 15) / sum : {_ONE // n}"
+        lines += [f"for (c = 0; c < {n}; c++) probabilities[c] = (uint16_t)({share});"]
+    head = f"/* Writes the probabilities of the {model.classes} classes of a row, times {_ONE}. */\n"
+    head += f"void {name}_probabilities(const int16_t *row, uint16_t *probabilities)"
+    return _SIGMOID + function(head, lines)

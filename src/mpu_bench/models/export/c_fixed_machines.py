@@ -84,6 +84,7 @@ class Machines:
         self.model, self.how, self.constants, self.at_hand = model, how, constants, features
         self.kind = "int8_t" if how.bits <= 8 else "int16_t"
         self.most = 2 ** (how.bits - 1) - 1  # of weights and coefficients
+        self.score_power = 0  #: scores are times two to this power, once there is `code`
 
     def code(self) -> tuple[str, dict[str, int]]:
         """Return the function, with what it needs before it, and what it takes."""
@@ -110,6 +111,7 @@ class Machines:
             if float(sums.max(initial=0)) / 2**down + terms + bias < _MOST_SUM:
                 biases = np.rint(self.model.biases * 2.0 ** (power - down)).astype(np.int64)
                 self.constants.add("int32_t", "biases", biases)
+                self.score_power = power - down
                 return down
         raise DataError("fixed point: the sums of the model cannot be held in 32 bits; scale the features")
 
