@@ -35,19 +35,23 @@ def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.gep(array.data, [arguments[1]])
 
 
-def _typed(result: types.Type) -> Any:
-    """Return how numba types an operation on words of an array of int64."""
-
-    def typed(array: Any, index: Any, *values: Any) -> types.Type | None:
-        words = array == types.int64[::1] and isinstance(index, types.Integer)
-        return result if words and all(value == types.int64 for value in values) else None
-
-    return lambda _context: typed
+def _are_words(array: Any, index: Any) -> bool:
+    return array == types.int64[::1] and isinstance(index, types.Integer)
 
 
-type_callable(load)(_typed(types.int64))
-type_callable(store)(_typed(types.void))
-type_callable(add)(_typed(types.int64))
+@type_callable(load)
+def _(_context):
+    return lambda array, index: types.int64 if _are_words(array, index) else None
+
+
+@type_callable(store)
+def _(_context):
+    return lambda array, index, value: types.void if _are_words(array, index) and value == types.int64 else None
+
+
+@type_callable(add)
+def _(_context):
+    return lambda array, index, value: types.int64 if _are_words(array, index) and value == types.int64 else None
 
 
 @lower_builtin(load, types.Array, types.Integer)

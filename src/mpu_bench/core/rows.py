@@ -229,11 +229,9 @@ def nonzeros(rows, i, indices, values):
     What lies behind them may change, too.
     """
     if len(rows.precise_dense) > 0:
-        _copy(rows.precise_dense[i], values)
-        return _without_zeros(indices, values, rows.precise_dense.shape[1])
+        return _nonzeros_of_dense(rows.precise_dense[i], indices, values)
     if len(rows.dense) > 0:
-        _copy(rows.dense[i], values)
-        return _without_zeros(indices, values, rows.dense.shape[1])
+        return _nonzeros_of_dense(rows.dense[i], indices, values)
     first, last = rows.starts[i], rows.starts[i + np.uint32(1)]
     m = np.int64(last - first)
     _copy(rows.indices[first:last], indices)
@@ -254,18 +252,17 @@ def _copy(numbers, target):
 
 
 @jit
-def _without_zeros(indices, values, d):
-    """Move the non-zeros of d values to the beginning, with their indices; return how many there are."""
-    all_of_them = True
+def _nonzeros_of_dense(row, indices, values):
+    d, all_of_them = len(row), True
     for j in range(d):
-        indices[j] = j
-        all_of_them &= values[j] != 0
+        indices[j], values[j] = j, row[j]
+        all_of_them &= row[j] != 0
     if all_of_them:
         return d
     m = 0
     for j in range(d):  # without a branch, which nobody could foresee
-        indices[m], values[m] = j, values[j]
-        m += values[m] != 0
+        indices[m], values[m] = j, row[j]
+        m += row[j] != 0
     return m
 
 
