@@ -73,6 +73,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
+from mpu_bench.core.vectors import has_free_entries, new_vectors_for, with_free_entries
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
@@ -232,11 +233,12 @@ class BallSolver(Solver):
             ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
         points = min(FIRST_POINTS, n)
         first_rows = np.zeros((points, points), np.float32 if precision == "single" else np.float64)
+        slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, times=FIRST_POINTS)
         state = State(
             problem,
             new_examples(rows, problem.labels, kernel, per_example(self.C, problem)),
-            new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb, precision),
-            new_history(n, features, 0, 0, precision),
+            new_core_set(n, slots, self.cache_mb),
+            new_history(n, new_vectors_for(rows, features, 0, precision), 0),
             new_search(n, sampled, 0 if sampled == n else confirmations, seed, first_rows),
             ball,
             Status.RUNNING,
@@ -288,7 +290,8 @@ class BallSolver(Solver):
             return state.history
         steps = int(state.history.first[0])
         precision: Precision = "single" if state.core.buffer.dtype == np.float32 else "double"
-        return new_history(n, state.problem.features, _HISTORY_WINDOWS * between, steps, precision)
+        length = _HISTORY_WINDOWS * between
+        return new_history(n, new_vectors_for(state.problem.train, state.problem.features, length, precision), steps)
 
     def advance(self, state: State, until: Until) -> Status:
         """Take further steps, enlarging the core set where it is full."""
@@ -297,8 +300,11 @@ class BallSolver(Solver):
             parts = state.examples, state.core, state.history, state.search, state.ball
             status = self.iterate(*parts, limits, state.counters)
             if status == MORE_ROOM:
-                state.core = enlarged_core_set(state.core, self.cache_mb)
-                state.history = self._history(state)
+                if state.core.vectors.size[0] == len(state.core.members):
+                    state.core = enlarged_core_set(state.core, self.cache_mb)
+                    state.history = self._history(state)
+                state.core = state.core._replace(vectors=with_free_entries(state.core.vectors, 0))
+                state.history = state.history._replace(vectors=with_free_entries(state.history.vectors, 0))
                 continue
             if status == LESS_EMPTY:
                 compact(state.core)
@@ -357,7 +363,8 @@ def iterations(step, examples, core, history, search, ball, until, counters):
     while not reached(counters, until):
         if core.vectors.size[0] - core.active[0] > core.active[0] // _SLOTS_PER_EMPTY + _SPARE_EMPTY:
             return LESS_EMPTY
-        if core.vectors.size[0] == len(core.members):
+        has_entries = has_free_entries(core.vectors, 0, 1) and has_free_entries(history.vectors, 0, 1)
+        if core.vectors.size[0] == len(core.members) or not has_entries:
             return MORE_ROOM
         i, s = farthest_point(examples, core, history, search, b, counters)
         counters[PRESENTED] += 1
