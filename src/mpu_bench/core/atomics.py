@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 
 _WORD_BYTES = 8
 
@@ -30,62 +30,41 @@ def add(array: Any, index: Any, value: Any) -> Any:
     return before
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.gep(array.data, [arguments[1]])
 
 
-@intrinsic
-def _load(_typing_context, array, index):
-    def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], *arguments)
-        return builder.load_atomic(pointer, "acquire", _WORD_BYTES)
-
-    return types.int64(array, index), generate
+def _are_words(array: Any, index: Any) -> bool:
+    return array == types.int64[::1] and isinstance(index, types.Integer)
 
 
-@intrinsic
-def _store(_typing_context, array, index, value):
-    def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], *arguments[:2])
-        builder.store_atomic(arguments[2], pointer, "release", _WORD_BYTES)
-        return context.get_dummy_value()
-
-    return types.void(array, index, value), generate
+@type_callable(load)
+def _(_context):
+    return lambda array, index: types.int64 if _are_words(array, index) else None
 
 
-@intrinsic
-def _add(_typing_context, array, index, value):
-    def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], *arguments[:2])
-        return builder.atomic_rmw("add", pointer, arguments[2], "acq_rel")
-
-    return types.int64(array, index, value), generate
+@type_callable(store)
+def _(_context):
+    return lambda array, index, value: types.void if _are_words(array, index) and value == types.int64 else None
 
 
-def _are_words(array: Any, index: Any, *values: Any) -> bool:
-    words = isinstance(array, types.Array) and array.dtype == types.int64 and array.ndim == 1 and array.layout == "C"
-    return words and isinstance(index, types.Integer) and all(value == types.int64 for value in values)
+@type_callable(add)
+def _(_context):
+    return lambda array, index, value: types.int64 if _are_words(array, index) and value == types.int64 else None
 
 
-@overload(load)
-def _compiled_load(array, index):
-    def implementation(array, index):
-        return _load(array, index)  # type: ignore[call-arg]
-
-    return implementation if _are_words(array, index) else None
+@lower_builtin(load, types.Array, types.Integer)
+def _(context, builder, signature, arguments):
+    return builder.load_atomic(_pointer(context, builder, signature, arguments), "acquire", _WORD_BYTES)
 
 
-@overload(store)
-def _compiled_store(array, index, value):
-    def implementation(array, index, value):
-        _store(array, index, value)  # type: ignore[call-arg]
-
-    return implementation if _are_words(array, index, value) else None
+@lower_builtin(store, types.Array, types.Integer, types.Integer)
+def _(context, builder, signature, arguments):
+    builder.store_atomic(arguments[2], _pointer(context, builder, signature, arguments), "release", _WORD_BYTES)
+    return context.get_dummy_value()
 
 
-@overload(add)
-def _compiled_add(array, index, value):
-    def implementation(array, index, value):
-        return _add(array, index, value)  # type: ignore[call-arg]
-
-    return implementation if _are_words(array, index, value) else None
+@lower_builtin(add, types.Array, types.Integer, types.Integer)
+def _(context, builder, signature, arguments):
+    return builder.atomic_rmw("add", _pointer(context, builder, signature, arguments), arguments[2], "acq_rel")

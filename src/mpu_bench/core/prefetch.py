@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 
 EXAMPLES_AHEAD = np.uint32(6)  #: of the one presented, that are fetched
 
@@ -22,24 +22,21 @@ def prefetch(array: Any, index: Any) -> None:
     """Fetch the cache line of ``array.flat[index]``; only a hint, and nothing at all in plain Python."""
 
 
-@intrinsic
-def _prefetch(_typing_context, array, index):
-    def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [address, word(0), word(3), word(1)])  # to read, into all caches, data
-        return context.get_dummy_value()
+@type_callable(prefetch)
+def _(_context):
+    def typed(array, index):
+        supported = isinstance(array, types.Array) and array.layout == "C"
+        return types.void if supported and isinstance(index, types.Integer) else None
 
-    return types.void(array, index), generate
+    return typed
 
 
-@overload(prefetch)
-def _compiled(array, index):
-    def implementation(array, index):
-        _prefetch(array, index)  # type: ignore[call-arg]
-
-    supported = isinstance(array, types.Array) and array.layout == "C"
-    return implementation if supported and isinstance(index, types.Integer) else None
+@lower_builtin(prefetch, types.Array, types.Integer)
+def _(context, builder, signature, arguments):
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [address, word(0), word(3), word(1)])  # to read, into all caches, data
+    return context.get_dummy_value()

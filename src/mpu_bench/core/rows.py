@@ -144,10 +144,7 @@ def prefetch_row(rows, i):
 
 @prefetch_row.register(Dense)
 def _(rows, i):
-    width = np.uint64(rows.values.shape[1])
-    first, line = width * np.uint64(i), np.uint64(_LINE // rows.values.itemsize)
-    for j in range(np.uint64(0), min(width, _FETCHED_LINES * line), line):
-        prefetch(rows.values, first + j)
+    _prefetch_dense(rows.values, i)
 
 
 @prefetch_row.register(Sparse)
@@ -164,15 +161,23 @@ def _(rows, i):
 @prefetch_row.register(AnyRows)
 def _(rows, i):
     if len(rows.precise_dense) > 0:
-        prefetch_row(Dense(rows.precise_dense), i)
+        _prefetch_dense(rows.precise_dense, i)
     elif len(rows.dense) > 0:
-        prefetch_row(Dense(rows.dense), i)
-    elif len(rows.precise_values) > 0:
-        prefetch_row(Sparse(rows.precise_values, rows.indices, rows.starts), i)
-    elif len(rows.values) > 0:
-        prefetch_row(Sparse(rows.values, rows.indices, rows.starts), i)
+        _prefetch_dense(rows.dense, i)
     else:
-        prefetch_row(Ones(rows.indices, rows.starts), i)
+        prefetch(rows.indices, rows.starts[i])
+        if len(rows.precise_values) > 0:
+            prefetch(rows.precise_values, rows.starts[i])
+        elif len(rows.values) > 0:
+            prefetch(rows.values, rows.starts[i])
+
+
+@jit(forceinline=True)
+def _prefetch_dense(values, i):
+    width = np.uint64(values.shape[1])
+    first, line = width * np.uint64(i), np.uint64(_LINE // values.itemsize)
+    for j in range(np.uint64(0), min(width, _FETCHED_LINES * line), line):
+        prefetch(values, first + j)
 
 
 @jit_dispatch
@@ -182,18 +187,12 @@ def squared_norm(rows, i):
 
 @squared_norm.register(Dense)
 def _(rows, i):
-    total = 0.0
-    for j in range(rows.values.shape[1]):
-        total += np.float64(rows.values[i, j]) * rows.values[i, j]
-    return total
+    return _sum_of_squares(rows.values[i])
 
 
 @squared_norm.register(Sparse)
 def _(rows, i):
-    total = 0.0
-    for k in range(rows.starts[i], rows.starts[i + np.uint32(1)]):
-        total += np.float64(rows.values[k]) * rows.values[k]
-    return total
+    return _sum_of_squares(rows.values[rows.starts[i] : rows.starts[i + np.uint32(1)]])
 
 
 @squared_norm.register(Ones)
@@ -204,68 +203,67 @@ def _(rows, i):
 @squared_norm.register(AnyRows, forceinline=True)  # a call with all these arrays takes longer than the choice
 def _(rows, i):
     if len(rows.precise_dense) > 0:
-        return squared_norm(Dense(rows.precise_dense), i)
+        return _sum_of_squares(rows.precise_dense[i])
     if len(rows.dense) > 0:
-        return squared_norm(Dense(rows.dense), i)
+        return _sum_of_squares(rows.dense[i])
+    first, last = rows.starts[i], rows.starts[i + np.uint32(1)]
     if len(rows.precise_values) > 0:
-        return squared_norm(Sparse(rows.precise_values, rows.indices, rows.starts), i)
+        return _sum_of_squares(rows.precise_values[first:last])
     if len(rows.values) > 0:
-        return squared_norm(Sparse(rows.values, rows.indices, rows.starts), i)
-    return squared_norm(Ones(rows.indices, rows.starts), i)
+        return _sum_of_squares(rows.values[first:last])
+    return np.float64(last - first)
 
 
-@jit_dispatch
+@jit
+def _sum_of_squares(numbers):
+    total = 0.0
+    for number in numbers:
+        total += np.float64(number) * number
+    return total
+
+
+@jit(forceinline=True)
 def nonzeros(rows, i, indices, values):
-    """Copy the non-zeros of row ``i`` to the beginning of two arrays of shape (d,), and return how many there are.
+    """Copy the non-zeros of row ``i`` of `AnyRows` to the beginning of two arrays of shape (d,); return their number.
 
     What lies behind them may change, too.
     """
+    if len(rows.precise_dense) > 0:
+        return _nonzeros_of_dense(rows.precise_dense[i], indices, values)
+    if len(rows.dense) > 0:
+        return _nonzeros_of_dense(rows.dense[i], indices, values)
+    first, last = rows.starts[i], rows.starts[i + np.uint32(1)]
+    m = np.int64(last - first)
+    _copy(rows.indices[first:last], indices)
+    if len(rows.precise_values) > 0:
+        _copy(rows.precise_values[first:last], values)
+    elif len(rows.values) > 0:
+        _copy(rows.values[first:last], values)
+    else:
+        for k in range(m):
+            values[k] = 1
+    return m
 
 
-@nonzeros.register(Dense)
-def _(rows, i, indices, values):
-    d, all_of_them = rows.values.shape[1], True
+@jit
+def _copy(numbers, target):
+    for k in range(len(numbers)):
+        target[k] = numbers[k]
+
+
+@jit
+def _nonzeros_of_dense(row, indices, values):
+    d, all_of_them = len(row), True
     for j in range(d):
-        indices[j], values[j] = j, rows.values[i, j]
-        all_of_them &= rows.values[i, j] != 0
+        indices[j], values[j] = j, row[j]
+        all_of_them &= row[j] != 0
     if all_of_them:
         return d
     m = 0
     for j in range(d):  # without a branch, which nobody could foresee
-        indices[m], values[m] = j, rows.values[i, j]
-        m += rows.values[i, j] != 0
+        indices[m], values[m] = j, row[j]
+        m += row[j] != 0
     return m
-
-
-@nonzeros.register(Sparse)
-def _(rows, i, indices, values):
-    first = rows.starts[i]
-    m = np.int64(rows.starts[i + np.uint32(1)] - first)
-    for k in range(m):
-        indices[k], values[k] = rows.indices[first + np.uint32(k)], rows.values[first + np.uint32(k)]
-    return m
-
-
-@nonzeros.register(Ones)
-def _(rows, i, indices, values):
-    first = rows.starts[i]
-    m = np.int64(rows.starts[i + np.uint32(1)] - first)
-    for k in range(m):
-        indices[k], values[k] = rows.indices[first + np.uint32(k)], 1
-    return m
-
-
-@nonzeros.register(AnyRows, forceinline=True)
-def _(rows, i, indices, values):
-    if len(rows.precise_dense) > 0:
-        return nonzeros(Dense(rows.precise_dense), i, indices, values)
-    if len(rows.dense) > 0:
-        return nonzeros(Dense(rows.dense), i, indices, values)
-    if len(rows.precise_values) > 0:
-        return nonzeros(Sparse(rows.precise_values, rows.indices, rows.starts), i, indices, values)
-    if len(rows.values) > 0:
-        return nonzeros(Sparse(rows.values, rows.indices, rows.starts), i, indices, values)
-    return nonzeros(Ones(rows.indices, rows.starts), i, indices, values)
 
 
 @jit

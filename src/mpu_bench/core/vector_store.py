@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
@@ -289,17 +289,11 @@ def _count_bits(word: Any) -> Any:
     return int(word).bit_count()
 
 
-@intrinsic
-def _population(_typing_context, word):
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(word), generate
+@type_callable(_count_bits)
+def _(_context):
+    return lambda word: types.uint64 if word == types.uint64 else None
 
 
-@overload(_count_bits)
-def _compiled(word):
-    def implementation(word):
-        return _population(word)  # type: ignore[call-arg]
-
-    return implementation if word == types.uint64 else None
+@lower_builtin(_count_bits, types.uint64)
+def _(_context, builder, _signature, arguments):
+    return builder.ctpop(arguments[0])

@@ -67,7 +67,7 @@ from mpu_bench.core.counters import (
     new_counters,
     reached,
 )
-from mpu_bench.core.jit import jit, jit_dispatch
+from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
@@ -103,7 +103,8 @@ from mpu_bench.solvers.meb.farthest import (
 )
 from mpu_bench.solvers.meb.simplex import KnownRows, minimise
 
-MORE_ROOM, LESS_EMPTY = -1, -2  # instead of a Status: the core set is full, and where many slots have no weight
+#: instead of a Status: the core set is full; many of its slots have no weight; the first points are in it, no ball yet
+MORE_ROOM, LESS_EMPTY, FIRST_POINTS_DRAWN = -1, -2, -3
 
 FIRST_POINTS = 20  # points whose ball is the first
 _MOST_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K(x, x) beside 1/C
@@ -127,6 +128,7 @@ BALL = np.dtype(
         ("eps", "f8"),
         ("gap", "f8"),  # of the SVM at which it ends; 0 where it ends by eps
         ("rounding", "f8"),  # by how much a response may be wrong
+        ("inner_tolerance", "f8"),  # of cvm
         ("stalled", "i8"),  # iterations since r^2 rose
     ]
 )
@@ -229,21 +231,44 @@ class BallSolver(Solver):
         ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding)
         if self.stop is None:
             ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
+        points = min(FIRST_POINTS, n)
+        first_rows = np.zeros((points, points), np.float32 if precision == "single" else np.float64)
         slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, times=FIRST_POINTS)
         state = State(
             problem,
             new_examples(rows, problem.labels, kernel, per_example(self.C, problem)),
             new_core_set(n, slots, self.cache_mb),
             new_history(n, new_vectors_for(rows, features, 0, precision), 0),
-            new_search(n, sampled, 0 if sampled == n else confirmations, seed),
+            new_search(n, sampled, 0 if sampled == n else confirmations, seed, first_rows),
             ball,
             Status.RUNNING,
             UNLIMITED if self.stop is None else _CHECK_AFTER * -(-n // sampled),
             new_counters(),
         )
-        _first_ball(state.examples, state.core, state.search, state.ball, state.counters)
+        self._find_first_ball(state)
         state.history = self._history(state)
         return state
+
+    def _find_first_ball(self, state: State) -> None:
+        """Find the minimal ball of some random points by SMO, from alphas in the ratio of their C, and keep some."""
+        core, ball, counters, kernel_rows = state.core, state.ball, state.counters, state.search.first_rows
+        self.iterate(state.examples, core, state.history, state.search, ball, Until(), counters)
+        points = len(kernel_rows)
+        C = state.examples.C[core.members[:points] & state.examples.mask]
+        ratios, largest = C / C.max(), float(C.max())
+        total = float(ratios.sum())
+        core.coefficients[:points] = core.signs[:points] * (ratios / total)
+        for slot in range(points):
+            score = (kernel_rows[slot] + 1.0) @ core.coefficients[:points]
+            core.responses[slot] = core.signs[slot] * score + 1.0 / (total * largest)
+        R = float((ratios * core.responses[:points]).sum()) / total
+        tolerance = _FIRST_TOLERANCE * (float((ratios * core.diagonal[:points]).sum()) / total)
+        rows, s, weights = KnownRows(kernel_rows, C), core.responses[:points], core.coefficients
+        R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, counters)
+        ball.r2 = ball.delta2 - R  # steps 4, 5
+        counters[UPDATES] = 0
+        compact(core)
+        ball.bias = core.coefficients.sum()
 
     def _precision(self, problem: Problem, kernel: Kernel, rows: Rows, scale: float) -> Precision:
         """Return the precision of kernel values of some rows, which are wrong by a unit of rounding times ``scale``.
@@ -273,7 +298,7 @@ class BallSolver(Solver):
         while state.status is Status.RUNNING and not reached(state.counters, until):
             limits = until._replace(presented=min(until.presented, state.check_at))
             parts = state.examples, state.core, state.history, state.search, state.ball
-            status = iterate(self.algorithm(), *parts, limits, state.counters)
+            status = self.iterate(*parts, limits, state.counters)
             if status == MORE_ROOM:
                 if state.core.vectors.size[0] == len(state.core.members):
                     state.core = enlarged_core_set(state.core, self.cache_mb)
@@ -299,8 +324,8 @@ class BallSolver(Solver):
         state.check_at = presented + max(presented // 4, _CHECK_AFTER * -(-n // state.search.sampled))
 
     @abstractmethod
-    def algorithm(self) -> Any:
-        """Return the tuple for which `step` is registered."""
+    def iterate(self, *state: Any) -> int:
+        """Return `iterations` with the step of the algorithm; all other arguments are given."""
 
     def model(self, state: State) -> KernelModel:
         """Return f over the examples with weight; its bias is sum_i alpha_i y_i."""
@@ -324,48 +349,17 @@ class BallSolver(Solver):
         return "smallest squared radius" if parameters.get("stop") is None else "w.w + b b + C sum hinge^2"
 
 
-def _first_ball(
-    examples: Examples, core: CoreSet, search: Search, ball: np.recarray[Any, Any], counters: NDArray[np.int64]
-) -> None:
-    """Find the minimal ball of some random points by SMO, from alphas in the ratio of their C, and keep some."""
-    points = min(FIRST_POINTS, len(examples.labels))
-    kernel_rows = np.empty((points, points), core.buffer.dtype)
-    _first_points(examples, core, search, kernel_rows, counters)
-    C = examples.C[core.members[:points] & examples.mask]
-    ratios, largest = C / C.max(), float(C.max())
-    total = float(ratios.sum())
-    core.coefficients[:points] = core.signs[:points] * (ratios / total)
-    for slot in range(points):
-        score = (kernel_rows[slot] + 1.0) @ core.coefficients[:points]
-        core.responses[slot] = core.signs[slot] * score + 1.0 / (total * largest)
-    R = float((ratios * core.responses[:points]).sum()) / total
-    tolerance = _FIRST_TOLERANCE * (float((ratios * core.diagonal[:points]).sum()) / total)
-    rows, s, weights = KnownRows(kernel_rows, C), core.responses[:points], core.coefficients
-    R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, counters)
-    ball.r2 = ball.delta2 - R  # steps 4, 5
-    counters[UPDATES] = 0
-    compact(core)
-    ball.bias = core.coefficients.sum()
+@jit(inline="always")
+def iterations(step, examples, core, history, search, ball, until, counters):
+    """Take steps until a counter reaches its value of ``until``; return a Status, or one of the codes above.
 
-
-@jit
-def _first_points(examples, core, search, kernel_rows, counters):
-    """Put random points into the core set; ``kernel_rows`` gets their kernel values."""
-    points = len(kernel_rows)
-    draw(search.order, points, search.generator)
-    for p in range(points):
-        add_slot(core, examples, search.order[p], 0.0)
-    for slot in range(points):
-        values_from(examples, core.members[slot], core.vectors, np.int64(0), kernel_rows[slot])
-        kernel_rows[slot, slot] = value_with_itself(examples, core.vectors, slot)
-    counters[KERNEL_EVALUATIONS] += points * points
-    counters[KERNEL_COMPUTED] += points * points
-
-
-@jit
-def iterate(algorithm, examples, core, history, search, ball, until, counters):
-    """Take steps until a counter reaches its value of ``until``; return a Status, `MORE_ROOM` or `LESS_EMPTY`."""
+    ``step(examples, core, history, ball, i, s, counters)``, an algorithm's, moves the centre towards the farthest
+    point, that of example i with the response s; there is a free slot.
+    """
     b = ball[0]
+    if core.vectors.size[0] == 0:
+        _draw_first_points(examples, core, search, counters)
+        return FIRST_POINTS_DRAWN
     while not reached(counters, until):
         if core.vectors.size[0] - core.active[0] > core.active[0] // _SLOTS_PER_EMPTY + _SPARE_EMPTY:
             return LESS_EMPTY
@@ -376,7 +370,7 @@ def iterate(algorithm, examples, core, history, search, ball, until, counters):
         counters[PRESENTED] += 1
         done, before = i == NO_POINT or b.stalled == _MOST_STALLED, b.r2
         if i >= 0 and not (done or np.isnan(s)):
-            step(algorithm, examples, core, history, b, np.uint32(i), s, counters)
+            step(examples, core, history, b, np.uint32(i), s, counters)
         if not abs(b.r2) + abs(s) < np.inf:
             return Status.DIVERGED.value
         if done:
@@ -385,6 +379,15 @@ def iterate(algorithm, examples, core, history, search, ball, until, counters):
     return Status.RUNNING.value
 
 
-@jit_dispatch
-def step(algorithm, examples, core, history, ball, i, s, counters):
-    """Move the centre towards the farthest point, that of example i with the response s; there is a free slot."""
+@jit(inline="always")
+def _draw_first_points(examples, core, search, counters):
+    """Put random points into the core set; ``search.first_rows`` gets their kernel values."""
+    kernel_rows, points = search.first_rows, len(search.first_rows)
+    draw(search.order, points, search.generator)
+    for p in range(points):
+        add_slot(core, examples, search.order[p], 0.0)
+    for slot in range(points):
+        values_from(examples, core.members[slot], core.vectors, np.int64(0), kernel_rows[slot])
+        kernel_rows[slot, slot] = value_with_itself(examples, core.vectors, slot)
+    counters[KERNEL_EVALUATIONS] += points * points
+    counters[KERNEL_COMPUTED] += points * points

@@ -155,7 +155,7 @@ def kept_row(core, examples, i, counters):
     return row_slot
 
 
-@jit
+@jit(inline="always")
 def _completed_row(core, examples, i, counters):
     m, row_slot = core.vectors.size[0], core.lru.slot_of_row[i]
     if row_slot < 0:
@@ -184,7 +184,7 @@ def squared_point_norm(kernel: Kernel, squared_norm: NDArray[np.float64], C: flo
     return float(number(kernel_diagonal(kernel, squared_norm.astype(number).astype(np.float64))[0])) + 1.0 + 1.0 / C
 
 
-@jit
+@jit(inline="always")
 def add_slot(core, examples, i, response):
     """Put example i, whose response is given, into the next slot, with weight zero; return the slot."""
     slot = core.vectors.size[0]

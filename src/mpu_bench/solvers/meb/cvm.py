@@ -15,29 +15,24 @@ for when its points were added. Where not all rows of the core set are kept, it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Gt, Le
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
+from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Kernels
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal
-from mpu_bench.solvers.meb.ball import BallSolver, step
+from mpu_bench.solvers.meb.ball import BallSolver, State, iterations
 from mpu_bench.solvers.meb.core_set import add_slot, total
 from mpu_bench.solvers.meb.farthest import shortfall
 from mpu_bench.solvers.meb.simplex import minimise_core_set
 
 _DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
-
-
-class CoreVector(NamedTuple):
-    """Algorithm 1."""
-
-    inner_tolerance: float
 
 
 @dataclass(frozen=True)
@@ -76,17 +71,28 @@ class CVM(BallSolver):
                 " with it, and cvm with a gaussian kernel"
             )
 
-    def algorithm(self) -> CoreVector:
-        """Return Algorithm 1."""
-        return CoreVector(1.0 if self.inner_tolerance is None else self.inner_tolerance)
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+        """Start from the minimal ball of 20 random points."""
+        state = super().start(problem, kernel, seed)
+        state.ball.inner_tolerance = 1.0 if self.inner_tolerance is None else self.inner_tolerance
+        return state
+
+    def iterate(self, *state: Any) -> int:
+        """Take steps of Algorithm 1."""
+        return int(_iterate(*state))
 
 
-@step.register(CoreVector)
-def _(algorithm, examples, core, history, ball, i, s, counters):
+@jit
+def _iterate(examples, core, history, search, ball, until, counters):
+    return iterations(_step, examples, core, history, search, ball, until, counters)
+
+
+@jit(inline="always")
+def _step(examples, core, history, ball, i, s, counters):
     if core.slots[i] < 0:
         counters[KERNEL_EVALUATIONS] += core.vectors.size[0]
         add_slot(core, examples, i, s)  # step 10
-    tolerance = algorithm.inner_tolerance * shortfall(ball)
+    tolerance = ball.inner_tolerance * shortfall(ball)
     R = minimise_core_set(core, examples, ball.delta2 - ball.r2, tolerance, counters)  # steps 11, 12
     ball.r2 = ball.delta2 - R  # step 13
     ball.bias = total(core.coefficients)

@@ -45,6 +45,7 @@ class Search(NamedTuple):
     sampled: int  #: how many points a sample has
     confirmations: int  #: how many fresh samples must agree that it ends, or -1: all points
     agreed: NDArray[np.int64]  #: (1,) how many of all points have agreed, the first ones, since the last step
+    first_rows: NDArray[np.floating[Any]]  #: K of the points that the ball at the start is that of
 
 
 def new_history(n: int, vectors: Vectors, steps: int) -> History:
@@ -53,9 +54,10 @@ def new_history(n: int, vectors: Vectors, steps: int) -> History:
     return History(vectors, np.zeros(len(buffer)), buffer, np.array([steps]), np.zeros(n), np.full(n, -1))
 
 
-def new_search(n: int, sampled: int, confirmations: int, seed: int) -> Search:
-    """Return a search among n points."""
-    return Search(np.arange(n, dtype=np.uint32), rng(seed, "ball"), sampled, confirmations, np.zeros(1, np.int64))
+def new_search(n: int, sampled: int, confirmations: int, seed: int, first_rows: NDArray[np.floating[Any]]) -> Search:
+    """Return a search among n points, and for the first ball."""
+    order, agreed = np.arange(n, dtype=np.uint32), np.zeros(1, np.int64)
+    return Search(order, rng(seed, "ball"), sampled, confirmations, agreed, first_rows)
 
 
 @jit
@@ -76,7 +78,7 @@ def shortfall(ball):
     return max(allowed, ball.rounding)
 
 
-@jit
+@jit(inline="always")
 def farthest_point(examples, core, history, search, ball, counters):
     """Return the point farthest from the centre and its response; for the point `NO_POINT` when the algorithm ends.
 

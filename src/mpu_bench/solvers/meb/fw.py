@@ -12,22 +12,18 @@ which lies before the end of that where s_i > k~_ii; and r^2 is carried as it fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS, UPDATES
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.meb.ball import BallSolver, step
+from mpu_bench.solvers.meb.ball import BallSolver, iterations
 from mpu_bench.solvers.meb.core_set import add_slot, cost_of, row
 from mpu_bench.solvers.meb.farthest import remember
 
 _LONGEST = 1.0 - 2.0**-40  # step: at 1 the other weights were 0, and the scale that they are divided by
 _LARGEST_SCALE = 1e100  # of weights and responses; they are multiplied out before it overflows
-
-
-class FrankWolfe(NamedTuple):
-    """Algorithm 2."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +32,18 @@ class FW(BallSolver):
 
     name = "fw"
 
-    def algorithm(self) -> FrankWolfe:
-        """Return Algorithm 2."""
-        return FrankWolfe()
+    def iterate(self, *state: Any) -> int:
+        """Take steps of Algorithm 2."""
+        return int(_iterate(*state))
 
 
-@step.register(FrankWolfe)
-def _(_algorithm, examples, core, history, ball, i, s, counters):
+@jit
+def _iterate(examples, core, history, search, ball, until, counters):
+    return iterations(_step, examples, core, history, search, ball, until, counters)
+
+
+@jit(inline="always")
+def _step(examples, core, history, ball, i, s, counters):
     slot, length = towards(examples, core, ball, i, s)
     move(examples, core, history, ball, slot, length, ball.delta2 - ball.r2 - s, counters)
 

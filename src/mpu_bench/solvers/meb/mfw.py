@@ -11,17 +11,13 @@ r^2 (1 + lambda) + lambda (1 + lambda) (delta_- - 1) r^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.meb.ball import BallSolver, step
+from mpu_bench.solvers.meb.ball import BallSolver, iterations
 from mpu_bench.solvers.meb.fw import move, towards
-
-
-class ModifiedFrankWolfe(NamedTuple):
-    """Algorithm 3."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +26,18 @@ class MFW(BallSolver):
 
     name = "mfw"
 
-    def algorithm(self) -> ModifiedFrankWolfe:
-        """Return Algorithm 3."""
-        return ModifiedFrankWolfe()
+    def iterate(self, *state: Any) -> int:
+        """Take steps of Algorithm 3."""
+        return int(_iterate(*state))
 
 
-@step.register(ModifiedFrankWolfe)
-def _(_algorithm, examples, core, history, ball, i, s, counters):
+@jit
+def _iterate(examples, core, history, search, ball, until, counters):
+    return iterations(_step, examples, core, history, search, ball, until, counters)
+
+
+@jit(inline="always")
+def _step(examples, core, history, ball, i, s, counters):
     slot, largest = _nearest(core)  # step 26
     R = ball.delta2 - ball.r2
     rise, fall, drop = R - s, ball.scale * largest - R, False
