@@ -52,7 +52,7 @@ def check(
     from mpu_bench.errors import ConfigError, StoreError
     from mpu_bench.files import is_folder
     from mpu_bench.report import checked
-    from mpu_bench.verdict import folders
+    from mpu_bench.results.folder import results_folders
     from mpu_bench.verdict.baseline import check as check_folder
 
     if against is not None:
@@ -60,7 +60,7 @@ def check(
     if baseline is not None and not is_folder(baseline):
         raise StoreError(f"--baseline {baseline}: no such folder")
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
-    checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
+    checks = [check_folder(folder, kept) for folder in results or results_folders(Path("results"))]
     if form == "table":
         _print(checks, bool(results) or everything, everything, console())
     elif form == "github":
@@ -86,12 +86,12 @@ def _summarize(text: str) -> None:
 def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Terminal) -> None:
     from mpu_bench.cli import verdicts
     from mpu_bench.report import overview
-    from mpu_bench.verdict import folders
+    from mpu_bench.verdict import cells
 
     if len(checks) == 1:
         (check,) = checks
         verdicts.print_cells(check.name, check.cells, everything, terminal)
-        terminal.tell(f"{check.name}: {folders.summarize_verdicts(check.cells)}")
+        terminal.tell(f"{check.name}: {cells.summarize_verdicts(check.cells)}")
     else:
         names = {check.name for check in checks}
         whole = [check for check in checks if check.config == check.name or check.config not in names]

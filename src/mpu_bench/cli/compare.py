@@ -15,8 +15,8 @@ from mpu_bench.cli.options import FAILED, console, write
 if TYPE_CHECKING:
     from mpu_bench.display.terminal import Terminal
     from mpu_bench.report.tables import Table
+    from mpu_bench.verdict.pairs import Comparison
     from mpu_bench.verdict.regression import Difference, Results
-    from mpu_bench.verdict.two_solvers import Comparison
 
 
 _WIDEST = 20  # letters of a name that heads a column
@@ -97,7 +97,7 @@ def compare(
             from mpu_bench.cli import verdicts
 
             verdicts.print_differences(left, right, differences, console())
-    raise typer.Exit(FAILED if any(each.faults for each in differences) else 0)
+    raise typer.Exit(FAILED if any(each.mismatches for each in differences) else 0)
 
 
 def _solvers(results: Results) -> list[str]:
@@ -107,7 +107,7 @@ def _solvers(results: Results) -> list[str]:
 def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
     """Return a comparison in the requested quantities, or in all that are compared."""
     from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict.two_solvers import COMPARED, Sides, runs_of
+    from mpu_bench.verdict.pairs import COMPARED, Sides, runs_of
 
     runs = [
         runs_of(results.records, solver, str(results.folder)) for results, solver in zip(both, solvers, strict=True)
@@ -145,16 +145,16 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
     runs = [
-        {"run": each.name, "differs_in": [fault.words("first", "second") for fault in each.faults]}
+        {"run": each.name, "differs_in": [mismatch.words("first", "second") for mismatch in each.mismatches]}
         for each in differences
-        if each.faults
+        if each.mismatches
     ]
     return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
 
 
 def _csv(pairs: Sequence[_Pair]) -> str:
     from mpu_bench.files import csv_text
-    from mpu_bench.verdict.two_solvers import Comparison
+    from mpu_bench.verdict.pairs import Comparison
 
     named = [{"of": pair.first, "against": pair.second} | asdict(row) for pair in pairs for row in pair.rows]
     return csv_text(named, ("of", "against", *Comparison.__dataclass_fields__))

@@ -240,8 +240,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
     """
     from mpu_bench.cli.adding import wishes_of
     from mpu_bench.data.cards import catalog
-    from mpu_bench.data.user_files.adding import name_of
-    from mpu_bench.data.user_files.chosen import options_of, remarks
+    from mpu_bench.data.user_files.adding import name_of, options_of, remarks
     from mpu_bench.data.user_files.formats import unnamed
     from mpu_bench.data.user_files.tables import open_table
     from mpu_bench.errors import ConfigError

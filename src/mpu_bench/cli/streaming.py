@@ -63,7 +63,7 @@ def judge_online(
     from mpu_bench.errors import DataError
     from mpu_bench.files import told_if_unwritable, write_all
     from mpu_bench.models.evaluation import METRICS
-    from mpu_bench.report import stream_curve
+    from mpu_bench.report import front
     from mpu_bench.selection.online import candidates, judge
     from mpu_bench.selection.repetition import model_of
 
@@ -87,7 +87,7 @@ def judge_online(
     stream = judge(data, tried, source.metric, seconds=seconds, changed=changed)
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
-    write_all(folder, {"stream.csv": stream.to_csv(), **stream_curve.drawn(stream, name)})
+    write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
     if stream.is_better:
         model_of(stream.finished(), source).save(folder / "model.mpu")
     _print(stream, name)

@@ -12,8 +12,8 @@ from mpu_bench.report import checked
 from mpu_bench.report.overview import SENTENCES, PaperTable, besides, by_paper, overview_rows
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict.baseline import Check
-from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.folders import (
+from mpu_bench.verdict.cells import (
+    Cell,
     do_not_come_out,
     remark_text,
     solver_text,
@@ -75,12 +75,12 @@ def print_overview(
 
 def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Terminal) -> None:
     """Print the runs that differ, and a line on seconds."""
-    faulty = [each for each in differences if each.faults]
+    faulty = [each for each in differences if each.mismatches]
     if faulty:
         rows = [
             (
                 each.name,
-                reason("; ".join(fault.words("first", "second") for fault in each.faults)),
+                reason("; ".join(mismatch.words("first", "second") for mismatch in each.mismatches)),
                 "" if each.ratio is None else f"{each.ratio:.2f}",
             )
             for each in faulty

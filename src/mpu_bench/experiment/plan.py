@@ -15,7 +15,7 @@ from mpu_bench.experiment.run import Run, RunSettings, settings_id
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
-from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
+from mpu_bench.solvers.plugins.importing import OF_THE_PROBLEM
 
 #: what runs may be chosen by -> where a run has it
 FILTERS = {

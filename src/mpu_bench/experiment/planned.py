@@ -25,7 +25,7 @@ from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run, run_id
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.quantities import Record
-from mpu_bench.results.problems import problem_of
+from mpu_bench.results.naming import problem_of
 from mpu_bench.results.provenance import Needs
 from mpu_bench.results.store import Store
 from mpu_bench.scaled import to_json

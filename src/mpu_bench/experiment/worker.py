@@ -310,7 +310,7 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
 def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     """Return what is said of an exception; the text of one may fail, too."""
     from mpu_bench.errors import UserError
-    from mpu_bench.solvers.plugins import tracebacks
+    from mpu_bench.solvers.plugins import importing
 
     said = _text(fault)
     if isinstance(fault, UserError):
@@ -325,8 +325,8 @@ def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
     said, files = f"{type(fault).__name__}: {said}{more}", _files(asked)
-    location = tracebacks.location_of(fault, files)
-    traced = tracebacks.traceback_of(fault, files, said)
+    location = importing.location_of(fault, files)
+    traced = importing.traceback_of(fault, files, said)
     return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
 
 
