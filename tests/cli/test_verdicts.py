@@ -8,7 +8,7 @@ from mpu_bench.cli import verdicts
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.report.overview import PaperTable
 from mpu_bench.verdict.baseline import Change, Check
-from mpu_bench.verdict.cells import Cell, remark_text
+from mpu_bench.verdict.cells import Cell, remark_text, summarize_verdicts
 from mpu_bench.verdict.regression import Difference, Mismatch
 from mpu_bench.verdict.verdict import Verdict
 
@@ -24,13 +24,13 @@ def printed(function, *arguments: object) -> str:
 def test_only_what_does_not_come_out_is_listed_unless_all_is_asked_for() -> None:
     cells = [replace(CELL, verdict=verdict) for verdict in map(Verdict, ("agrees", "differs", "not run"))]
     assert printed(verdicts.print_cells, "mpu-table1", cells, False).count("adult") == 1
-    assert cells.summarize_verdicts(cells) == "reproduced 1, not reproduced 1, not run 1"
+    assert summarize_verdicts(cells) == "reproduced 1, not reproduced 1, not run 1"
     assert printed(verdicts.print_cells, "mpu-table1", cells, True).count("adult") == 3
 
 
 def test_numbers_of_datasets_that_a_config_does_not_have_are_a_count() -> None:
     cells = [replace(CELL, verdict=Verdict.REPRODUCED), replace(CELL, dataset="web", is_elsewhere=True)]
-    assert cells.summarize_verdicts(cells) == "reproduced 1, of other datasets 1"
+    assert summarize_verdicts(cells) == "reproduced 1, of other datasets 1"
     assert "web" not in printed(verdicts.print_cells, "mpu-table1", cells, True)
 
 
@@ -39,8 +39,8 @@ def test_what_is_counted_apart_is_told_where_there_is_nothing_else() -> None:
         replace(CELL, kind="recomputed", verdict=verdict) for verdict in map(Verdict, ("agrees", "agrees", "differs"))
     ]
     counts = "no value, ratio or claim; recomputed reproduced 2, recomputed not reproduced 1"
-    assert cells.summarize_verdicts(cells) == counts
-    assert cells.summarize_verdicts([]) == "nothing published is set beside it"
+    assert summarize_verdicts(cells) == counts
+    assert summarize_verdicts([]) == "nothing published is set beside it"
 
 
 def test_an_explanation_is_told_as_one() -> None:
