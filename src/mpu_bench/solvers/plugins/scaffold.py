@@ -20,12 +20,9 @@ _FOLDER = Path(__file__).parent
 
 def solver_text(name: str) -> str:
     """Return the Python file of a solver of this name."""
-    words = "".join(part[:1].upper() + part[1:] for part in re.split("[^A-Za-z0-9]+", name))
-    return _filled(
-        "solver",
-        name=name,
-        class_name=f"{words}" if words.endswith("Solver") and words != "Solver" else f"{words}Solver",
-    )
+    parts = [part for part in re.split("[^A-Za-z0-9]+", name) if part.lower() not in ("", "solver")] or ["my"]
+    words = "".join(part[:1].upper() + part[1:] for part in (*parts, "solver"))
+    return _filled("solver", name=name, class_name=words)
 
 
 def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
