@@ -28,7 +28,7 @@ from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import environment, plan, runner
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.client import ClusterPool
-from mpu_bench.experiment.pool.cluster.host import About, Asked, Made
+from mpu_bench.experiment.pool.cluster.host import About, Made, Request
 from mpu_bench.quantities import Record, RunStatus
 
 ROW = Record(passes=1.0, train_seconds=0.0, test_error=0.5)
@@ -54,7 +54,7 @@ def about(dask_worker: Any = None) -> About:
     return About(name, name, host.versions())
 
 
-def make(asked: Asked) -> Made:
+def make(asked: Request) -> Made:
     """Sleep as long as the solver's parameter says."""
     time.sleep(asked.task.run.solver.parameters["C"] - 1)
     described = {**ENVIRONMENT, "host": f"machine-{get_worker().name}"}

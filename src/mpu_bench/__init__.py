@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.3.0"
 
-#: name -> the module that it is in; imported when it is asked for: the command line needs none of it
+#: name -> the module that it is in; imported when it is used: the command line needs none of it
 _MODULES = {
     **dict.fromkeys(("run", "plan", "reproduce", "read", "Results"), "api"),
     **dict.fromkeys(("UserError", "ConfigError", "DataError", "StoreError"), "errors"),

@@ -37,7 +37,7 @@ _WIDTH = 120  # letters of a table
 
 
 class Results:
-    """The results of one experiment, read from its folder when they are asked for, and then kept.
+    """The results of one experiment, read from its folder when they are used, and then kept.
 
     Its tables are those of the CSV files, column by column; docs/results.md says what each column means and in which
     unit. Whole numbers are ``Int64``, other numbers ``float64``, texts ``string`` or ``category``.

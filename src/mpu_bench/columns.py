@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-TOO_LARGE = 1e150  #: what is not below it is taken for infinite: means of it, or its square, could not be told
+TOO_LARGE = 1e150  #: what is not below it is taken for infinite: means of it, or its square, would overflow
 _numbers = count()
 
 

@@ -25,7 +25,7 @@ from mpu_bench.yaml_text import MOST_BYTES, MOST_DEPTH, TOO_DEEP, Key, Locations
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-_MOST_ERRORS = 5  # told at once
+_MOST_ERRORS = 5  # of one message
 _MOST_NAME_BYTES = 200  # of an unknown one
 
 
@@ -142,18 +142,18 @@ class Document:
             return [((name,), target.setdefault(name, {}))]
         if not isinstance(target, list):
             raise self.error(f"{location}: '{name}' stands below a value that holds no keys")
-        found: list[tuple[Key, Any]] = []
+        matches: list[tuple[Key, Any]] = []
         for position, entry in enumerate(target):
             if entry == name:
                 target[position] = {name: {}}
             if isinstance(target[position], dict) and name in target[position]:
                 if target[position][name] is None:
                     target[position][name] = {}
-                found.append(((position, name), target[position][name]))
-        if not found:
+                matches.append(((position, name), target[position][name]))
+        if not matches:
             known = [str(next(iter(entry))) if isinstance(entry, dict) and entry else str(entry) for entry in target]
             raise self.error(f"{location}: there is no '{name}' in this config; {nearest(str(name), known)}")
-        return found
+        return matches
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Node:
         return replace(self, value=value)
 
     def error(self, message: str) -> UserError:
-        """Make the error that tells file, line, key, what is wrong and the fix."""
+        """Make the error that names file, line, key, what is wrong and the fix."""
         return self.document.error(_line(self.document, self.key, message))
 
     def unknown(self, what: str, name: object, valid: Any) -> UserError:
@@ -249,7 +249,7 @@ def _kind(value: object) -> str:
 
 
 class Strict(BaseModel):
-    """Refuses unknown keys, values of another type, and numbers that are not finite."""
+    """Rejects unknown keys, values of another type, and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, ser_json_inf_nan="strings")
 
@@ -274,15 +274,11 @@ def explain(error: ValidationError, node: Node, schema: Any) -> str:
         What it was validated against; its keys are suggested for those that it does not know.
     """
     errors = error.errors(include_url=False)
-    lines = [_explain_one(each, node, schema) for each in errors[:_MOST_ERRORS]]
+    document, first = node.document, errors[:_MOST_ERRORS]
+    lines = [_line(document, _blamed(each, node), _message_of(each, document, schema)) for each in first]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"and {len(errors) - _MOST_ERRORS} more")
     return "\n".join(dict.fromkeys(lines))
-
-
-def _explain_one(error: Any, node: Node, schema: Any) -> str:
-    key, message = _blamed(error, node), _said(error, node.document, schema)
-    return _line(node.document, key, message)
 
 
 def _blamed(error: Any, node: Node) -> Key:
@@ -294,7 +290,7 @@ def _blamed(error: Any, node: Node) -> Key:
     return (*key, cause.key) if isinstance(cause, MisfitError) else key
 
 
-def _said(error: Any, document: Document, schema: Any) -> str:
+def _message_of(error: Any, document: Document, schema: Any) -> str:
     """Return what one of pydantic's errors says of a key."""
     steps, context, given = error["loc"], error.get("ctx", {}), error.get("input")
     match error["type"]:
@@ -324,7 +320,7 @@ def words_of(error: Any) -> str:
 
 
 def wanted(error: Any) -> str:
-    """Return what one of pydantic's errors asks for: ``must be greater than 0``."""
+    """Return what one of pydantic's errors requires: ``must be greater than 0``."""
     return re.sub("^[A-Z][a-z]+ should", "must", error["msg"])
 
 
@@ -353,12 +349,12 @@ def _valid_keys(schema: Any, steps: Key) -> list[str]:
             if step in (name, field.alias)
         ]
         tagged = [model for model in models if step in _tags(model)]
-        models = [found for field in fields for found in _models(field)] or tagged or models
+        models = [inner for field in fields for inner in _models(field)] or tagged or models
     return [field.alias or name for model in models for name, field in model.model_fields.items()]
 
 
 def _tags(model: type[BaseModel]) -> set[Any]:
-    """Return the words by which a model may be told from the others of a union: what its keys may only be."""
+    """Return the words that distinguish a model from the others of a union: what its keys may only be."""
     hints = [field.annotation for field in model.model_fields.values()]
     return {word for hint in hints if get_origin(hint) is Literal for word in get_args(hint)}
 

@@ -68,7 +68,7 @@ class StoreError(UserError):
 
 
 class SolverError(UserError):
-    """A solver answers something else than `core.solver.Solver` asks of it."""
+    """A solver answers something else than `core.solver.Solver` requires."""
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

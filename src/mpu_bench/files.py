@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import io
 import lzma
 import os
@@ -21,17 +22,14 @@ from mpu_bench.texts import cell, one_line, publishable, uncell
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-_WINDOWS = sys.platform == "win32"
-
 _MOST_CSV_BYTES = 2**30
-_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is asked for
+_PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is requested
 _MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
     (stat.S_ISFIFO, errno.EINVAL, "is a pipe, not a file"),
     (stat.S_ISSOCK, errno.EINVAL, "is a socket, not a file"),
-    (stat.S_ISCHR, errno.EINVAL, "is a device, not a file"),
-    (stat.S_ISBLK, errno.EINVAL, "is a device, not a file"),
+    (lambda mode: not stat.S_ISREG(mode), errno.EINVAL, "is a device, not a file"),
 )
 
 
@@ -68,16 +66,9 @@ def open_regular(path: Path) -> BinaryIO:
     """
     try:
         _check_regular(os.stat(path).st_mode, path)  # noqa: PTH116 - of a name that no file can have, too
-        # what has replaced the file since is not waited for, and is looked at again
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        return os.fdopen(os.open(path, os.O_RDONLY), "rb", buffering=0)
     except ValueError:  # a NUL, or half of a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
-    try:
-        _check_regular(os.fstat(descriptor).st_mode, path)
-        return os.fdopen(descriptor, "rb", buffering=0)
-    except BaseException:
-        os.close(descriptor)
-        raise
 
 
 def _check_regular(mode: int, path: Path) -> None:
@@ -130,7 +121,7 @@ def read_text(path: Path, most_bytes: int, error: type[UserError]) -> str:
 
 
 def read_beginning(stream: BinaryIO, most_bytes: int) -> bytes:
-    """Return so many bytes of a stream, or all that it has, in memory for what there is, not for what there may be."""
+    """Return the first bytes of a stream, or all that it has, in memory for what there is."""
     pieces = []
     while most_bytes and (piece := stream.read(min(most_bytes, _PIECE_BYTES))):
         pieces.append(piece)
@@ -245,10 +236,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            if not _WINDOWS:
-                temporary.replace(path)  # while the lock is held, so that nobody takes it for left behind
-        if _WINDOWS:  # which renames no file that is open
-            temporary.replace(path)
+            temporary.replace(path)  # while the lock is held, so that nobody takes it for left behind
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
@@ -272,18 +260,14 @@ def _remove_left(path: Path) -> None:
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{8}")
     with suppress(OSError):
         for left in path.parent.iterdir():
-            if ours.fullmatch(left.name) and not _WINDOWS:
+            if ours.fullmatch(left.name):
                 with left.open("r+b") as stream:
                     if _lock(stream, without_locks=False):
                         left.unlink(missing_ok=True)
 
 
 def _lock(stream: BinaryIO, without_locks: bool = True) -> bool:
-    """Return whether a file that is open can be locked; ``without_locks`` where its file system or Windows has none."""
-    if sys.platform == "win32":
-        return without_locks
-    import fcntl
-
+    """Return whether a file that is open can be locked; ``without_locks`` where its file system has none."""
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -347,7 +331,7 @@ def write_compressed(path: Path, text: str) -> None:
 
 @contextmanager
 def process_lock(
-    path: Path, held: UserError | Callable[[], object], explain: Callable[[OSError], UserError]
+    path: Path, busy: UserError | Callable[[], object], explain: Callable[[OSError], UserError]
 ) -> Iterator[None]:
     """Keep other processes from the same work meanwhile; the lock dies with its process.
 
@@ -355,7 +339,7 @@ def process_lock(
     ----------
     path : Path
         The file to lock; it and its folder are made.
-    held : UserError or function
+    busy : UserError or function
         What to do where another process has the lock: raise this error, or call this function and then wait.
     explain : function
         Returns the error to raise where the disk refuses; ``ENOSYS`` where its file system cannot lock at all.
@@ -363,14 +347,14 @@ def process_lock(
     Raises
     ------
     UserError
-        ``held``, or what ``explain`` returns. Errors of the work itself pass as they are.
+        ``busy``, or what ``explain`` returns. Errors of the work itself pass as they are.
     """
     import filelock
 
     lock = filelock.FileLock(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _acquire(lock, held)
+        _acquire(lock, busy)
     except NotImplementedError as error:
         raise explain(OSError(errno.ENOSYS, "its file system cannot lock files")) from error
     except OSError as error:
@@ -381,11 +365,11 @@ def process_lock(
         lock.release()
 
 
-def _acquire(lock: BaseFileLock, held: UserError | Callable[[], object]) -> None:
+def _acquire(lock: BaseFileLock, busy: UserError | Callable[[], object]) -> None:
     try:
         lock.acquire(timeout=0)
     except TimeoutError:  # which filelock's own error is
-        if isinstance(held, UserError):
-            raise held from None
-        held()
+        if isinstance(busy, UserError):
+            raise busy from None
+        busy()
         lock.acquire()

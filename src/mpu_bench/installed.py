@@ -24,10 +24,10 @@ def brought(group: str) -> dict[str, EntryPoint]:
 
 @cache
 def _brought(group: str, _path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=group), key=package_of):
-        found.setdefault(entry.name, entry)
-    return found
+        entries.setdefault(entry.name, entry)
+    return entries
 
 
 def package_of(entry: EntryPoint) -> str:

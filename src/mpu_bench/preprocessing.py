@@ -315,8 +315,8 @@ def from_json(data: Mapping[str, Any], source: str) -> Preprocessing:
     """
     try:
         return _ANY.validate_json(json.dumps(data))  # in which a list may stand for a tuple
-    except ValidationError as fault:
-        first = fault.errors()[0]
+    except ValidationError as error:
+        first = error.errors()[0]
         location = ".".join(map(str, first["loc"]))
         raise DataError(f"{source}: its preprocessing is damaged: {location}: {first['msg']}") from None
 
@@ -338,8 +338,8 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
     wrong = np.isnan(numbers) & ~missing
     if wrong.any():
         index = int(np.flatnonzero(wrong)[0])
-        found = one_line(str(texts.iloc[index]), _MOST_SHOWN_BYTES)
-        raise DataError(f"row {first_row + index}, column '{name}': '{found}' is not a finite number")
+        cell = one_line(str(texts.iloc[index]), _MOST_SHOWN_BYTES)
+        raise DataError(f"row {first_row + index}, column '{name}': '{cell}' is not a finite number")
     return numbers
 
 

@@ -77,8 +77,8 @@ def table(name: str) -> list[dict[str, str]]:
         raise StoreError(f"there is no published table '{name}'; {nearest(name, names())}")
     try:
         rows = list(csv.DictReader(io.StringIO(read_bounded(path, _MOST_BYTES, StoreError).decode(), newline="")))
-    except (UnicodeDecodeError, csv.Error) as fault:
-        raise StoreError(f"{path}: cannot be read: {fault}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise StoreError(f"{path}: cannot be read: {error}") from None
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise StoreError(f"{path}, line {number}: must have as many cells as the heading has columns")

@@ -46,7 +46,7 @@ class Ending(StrEnum):
     FAULT = "fault"  #: an exception, the end of its process, numbers that are not finite
 
 
-#: the two whose runs have a result; runs of the others are made again
+#: the two whose runs have a result; the others run again
 FINISHED = (RunStatus.DONE, RunStatus.STOPPED)
 FAILED = tuple(status for status in RunStatus if status not in (*FINISHED, RunStatus.NOT_RUN))
 
@@ -176,7 +176,7 @@ class Record:
 
     steps: int | None = measured("presentations that changed the hypothesis", format=".3g", in_runs=False,
         in_curves=True, averaged=False)
-    kernel_evaluations: int | None = measured("kernel values that the algorithm asks for, cached or not", format=".3g",
+    kernel_evaluations: int | None = measured("kernel values that the algorithm uses, cached or not", format=".3g",
         held="count", in_curves=True, on_page=13, in_terminal=14, rank=5, in_exports=True, is_none_at_zero=True)
     kernel_computed: int | None = measured("kernel values really computed, after caches and symmetry",
         title="kernel values computed", format=".3g", in_curves=True)
@@ -204,7 +204,7 @@ class Record:
         in_curves=True)
     gap: float | None = measured("relative duality gap: objective / dual objective - 1", title="duality gap",
         format=".1e", better="lower", in_curves=True, on_page=3, in_terminal=3, rank=3)
-    suboptimality: float | None = measured("objective / optimum - 1, where the config asks for the optimum",
+    suboptimality: float | None = measured("objective / optimum - 1, where the config sets optimum: true",
         format=".1e", better="lower", in_curves=True, on_page=2, in_terminal=2, rank=2)
     train_error: float | None = measured("share of training examples with a wrong label", title="training error, %",
         better="lower", held="error", rows="n", in_curves=True, **_SHARE)
@@ -267,7 +267,7 @@ class Record:
     run_id: str | None = described("key of the result: a hash of all that it depends on")
     # fmt: on
 
-    # of no column: where its folder tells them, the machine that it was made on and the version that it was made by
+    # of no column: where its folder has them, the machine that it was made on and the version that it was made by
     made_on: str | None = None
     made_by: str | None = None
 

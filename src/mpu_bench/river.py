@@ -73,7 +73,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse wrong parameters, and know no feature yet."""
+        """Reject wrong parameters, and know no feature yet."""
         if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
             raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
         if len(labels := list(self.classes)) < 2 or any(label in labels[:index] for index, label in enumerate(labels)):
@@ -161,8 +161,8 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         return self._model[1]
 
     def _begin(self, row: NDArray[np.float64]) -> None:
-        own = {"classes", "n_features", "hashing", "seed"}
-        parameters = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
+        of_river = {"classes", "n_features", "hashing", "seed"}
+        parameters = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in of_river}
         learner = self.learner(**parameters, random_state=self.seed, probability=True)
         check_types(learner)
         learner.classes_, learner.n_features_in_ = np.arange(len(self.classes)), self.n_features
@@ -238,12 +238,12 @@ BudgetedPegasos = classifier(online.BudgetedPegasosClassifier)
 @cache
 def _made() -> dict[str, type[OnlineClassifier]]:
     """Return the classifiers of the online solvers that none of `mpu_bench.estimators` was written for."""
-    found = [each for each in estimators.made().values() if issubclass(each, online.OnlineClassifier)]
-    return {each.__name__: each for each in map(classifier, found)}
+    learners = [each for each in estimators.made().values() if issubclass(each, online.OnlineClassifier)]
+    return {each.__name__: each for each in map(classifier, learners)}
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and name in _made():  # for what the language asks every module, no solver is imported
+    if not name.startswith("_") and name in _made():  # what Python itself looks up imports no solver
         return _made()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 

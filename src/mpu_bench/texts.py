@@ -18,7 +18,7 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and format characters, halve
 
 
 def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
-    r"""Return a text without what a terminal obeys or UTF-8 cannot hold, and no longer than so many bytes.
+    r"""Return a text without what a terminal obeys or UTF-8 cannot hold, and no longer than a number of bytes.
 
     Line ends and tabs stay; any other control or format character, and half of a surrogate pair, is written as
     ``\x1b`` or the like. Of a longer text the beginning is left, with a word on the rest.

@@ -1,7 +1,7 @@
 """YAML text -> plain data, and where every key stands; in bounds, and with errors that name the line.
 
 What is read is what configs and cards need: mappings whose keys are words or whole numbers, lists, texts, numbers,
-true, false and null. The text's length and its depth are bounded, and other tags than theirs are refused.
+true, false and null. The depth is bounded, and other tags than theirs are rejected.
 
 Differences from plain PyYAML: a key given twice is an error, ``1e-5`` and ``1.0e10`` are numbers (YAML 1.1 takes both
 for strings), a date is a text, and a whole number beyond 64 bits is a real one.
@@ -10,9 +10,8 @@ for strings), a date is a text, and a whole number beyond 64 bits is a real one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -26,6 +25,7 @@ Key = tuple[str | int, ...]
 
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 50
+_BITS = 63  # of a whole number beside its sign
 _MOST_SHOWN_BYTES = 200
 TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _TAG = "tag:yaml.org,2002:"
@@ -36,17 +36,10 @@ _TAGS: dict[type[yaml.Node], set[str]] = {
 }
 _MERGE = _TAG + "merge"
 _KEY_TAGS = {_TAG + "str", _TAG + "int", _MERGE}
+_NOUNS = {_TAG + "int": "whole number", _TAG + "float": "number", _TAG + "bool": "word for true or false"}
 _NOT_RESOLVED = {_TAG + name for name in ("float", "timestamp", "value")}  # floats by the pattern below
 
 _SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
-
-
-class _RefusedError(yaml.MarkedYAMLError):
-    """What is YAML, and not read."""
-
-
-def _refused(message: str, at: Any) -> _RefusedError:
-    return _RefusedError(problem=message, problem_mark=at.start_mark)
 
 
 class Loader(Composer, _SafeLoader):  # type: ignore[valid-type,misc]
@@ -55,20 +48,6 @@ class Loader(Composer, _SafeLoader):  # type: ignore[valid-type,misc]
     def __init__(self, text: str) -> None:
         _SafeLoader.__init__(self, text)
         Composer.__init__(self)
-        self._open: list[str | None] = []  # the anchors of what is being read
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Compose what comes next, which lies in bounds."""
-        event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor in self._open:
-                raise _refused(f"*{event.anchor} stands within what it names", event)
-        elif len(self._open) > MOST_DEPTH:
-            raise _refused(TOO_DEEP, event)
-        self._open.append(None if isinstance(event, yaml.AliasEvent) else event.anchor)
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._open.pop()
-        return node
 
 
 Loader.yaml_implicit_resolvers = {
@@ -83,27 +62,6 @@ _FLOAT = re.compile(
     re.VERBOSE,
 )
 Loader.add_implicit_resolver(_TAG + "float", _FLOAT, list("-+0123456789."))
-
-
-def _whole(loader: Any, node: yaml.Node) -> int | float:
-    number: int = loader.construct_yaml_int(node)
-    return number if -(2**63) <= number < 2**63 else float(number)
-
-
-def _marked(construct: Callable[[Any, yaml.Node], Any], what: str, loader: Any, node: yaml.Node) -> Any:
-    """Construct a scalar; what Python makes of a wrong one becomes an error that knows its line."""
-    try:
-        return construct(loader, node)
-    except (ValueError, LookupError, OverflowError):
-        message = f"{shown(node.value)} is no {what} that can be read"
-        raise _refused(message, node) from None
-
-
-_real: Callable[[Any, Any], float] = yaml.SafeLoader.construct_yaml_float
-_boolean: Callable[[Any, Any], bool] = yaml.SafeLoader.construct_yaml_bool
-Loader.add_constructor(_TAG + "int", partial(_marked, _whole, "whole number"))
-Loader.add_constructor(_TAG + "float", partial(_marked, _real, "number"))
-Loader.add_constructor(_TAG + "bool", partial(_marked, _boolean, "word for true or false"))
 
 
 @dataclass
@@ -126,18 +84,18 @@ class Locations:
 
     def below(self, key: Key) -> Locations:
         """Return the locations at and below a key."""
-        found: Locations | None = self
+        target: Locations | None = self
         for step in key:
-            found = found and found._step(step)
-        return found or Locations()
+            target = target and target._step(step)
+        return target or Locations()
 
     def nearest(self, key: Key) -> str:
         """Return the location of a key, or of the nearest enclosing one that has one; empty if none has."""
-        text, found = self.text, self
+        text, target = self.text, self
         for step in key:
-            if (further := found._step(step)) is None:
+            if (further := target._step(step)) is None:
                 break
-            found, text = further, further.text or text
+            target, text = further, further.text or text
         return text
 
     def put(self, key: Key, locations: Locations) -> None:
@@ -199,10 +157,13 @@ def load(text: str, name: str, error: type[UserError], has_lines: bool = True) -
     """
     source = _Source(name, error, has_lines)
     try:
-        _check_text(text, source)
         loader = Loader(text)
         node = loader.get_single_node()
         return _Reader(loader, source).read(node, "") if node else (None, Locations())
+    except RecursionError:
+        raise error(f"{name}: {TOO_DEEP}") from None
+    except UnicodeEncodeError:
+        raise error(f"{name}: is not UTF-8 text") from None
     except yaml.MarkedYAMLError as problem:
         raise error(_syntax_message(problem, text, source)) from None
     except yaml.YAMLError as problem:  # a character that YAML forbids
@@ -242,16 +203,6 @@ def as_in_file(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _check_text(text: str, source: _Source) -> None:
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as problem:
-        line = text.count("\n", 0, problem.start) + 1
-        raise source.error(f"{source.location(line)}: is not UTF-8 text") from None
-    if size > MOST_BYTES:
-        raise source.error(f"{source.name}: is larger than {MOST_BYTES:,} bytes, the most that a YAML text may have")
-
-
 @dataclass
 class _Reader:
     """Builds plain data of nodes, each alias a copy of its own, so that one can be overridden without the others."""
@@ -260,12 +211,11 @@ class _Reader:
     source: _Source
 
     def read(self, node: yaml.Node, text: str, depth: int = 0) -> tuple[Any, Locations]:
-        """Return what a node says that lies within so many collections, and where it stands: at ``text``."""
+        """Return what a node says at this depth, and where it stands: at ``text``."""
         self._check(node, depth + isinstance(node, yaml.CollectionNode))
         locations = Locations(text)
         if isinstance(node, yaml.ScalarNode):
-            self._check_scalar(node)
-            return self.loader.construct_object(node), locations
+            return self._scalar(node), locations
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, locations, depth + 1), locations
         items = []
@@ -281,15 +231,20 @@ class _Reader:
             tag = node.tag.replace(_TAG, "!!", 1)
             raise self.source.fault(node, f"the tag {shown(tag)} is not read here; write a plain value")
 
-    def _check_scalar(self, node: yaml.ScalarNode) -> None:
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
         text = node.value
         if not text.isprintable() and plain(text, 12 * len(text)) != text:
             message = f"a text holds a character that cannot be shown; remove it: {shown(text)}"
             raise self.source.fault(node, message)
+        try:
+            value = self.loader.construct_object(node)
+            return float(value) if isinstance(value, int) and value.bit_length() > _BITS else value
+        except (ValueError, LookupError, OverflowError):
+            raise self.source.fault(node, f"{shown(text)} is no {_NOUNS[node.tag]} that can be read") from None
 
     def _mapping(self, node: yaml.MappingNode, locations: Locations, depth: int) -> dict[Any, Any]:
         lines: dict[str, int] = {}
-        merged, own = dict[Any, Any](), dict[Any, Any]()
+        merged, given = dict[Any, Any](), dict[Any, Any]()
         for name_node, child in node.value:
             self._check_key(name_node)
             name, line = name_node.value, _line(name_node)
@@ -299,13 +254,13 @@ class _Reader:
             lines[name] = line
             value, locations.steps[name] = self.read(child, self.source.location(line), depth)
             if name_node.tag != _MERGE:
-                own[self.loader.construct_object(name_node)] = value
+                given[self._scalar(name_node)] = value
                 continue
             for part in reversed(value if isinstance(value, list) else [value]):  # the first counts
                 if not isinstance(part, dict):
                     raise self.source.fault(name_node, "<< takes a mapping, or a list of mappings")
                 merged |= part
-        return merged | own
+        return merged | given
 
     def _check_key(self, node: yaml.Node) -> None:
         if not isinstance(node, yaml.ScalarNode):
@@ -315,7 +270,6 @@ class _Reader:
             raise self.source.fault(
                 node, f"a key must be a word, and '{node.value}' means {kind}; put quotation marks around it"
             )
-        self._check_scalar(node)
 
 
 def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: _Source) -> str:
@@ -326,8 +280,7 @@ def _syntax_message(problem: yaml.MarkedYAMLError, text: str, source: _Source) -
         return f"{source.location(line)}: indented with a tab; YAML wants spaces"
     if "nesting depth" in (problem.problem or ""):  # libyaml's own bound comes first where brackets fill a line
         return f"{source.location(line)}: {TOO_DEEP}"
-    kind = "" if isinstance(problem, _RefusedError) else f"{_not_yaml(source)}: "
-    return f"{source.location(line)}: {kind}{problem.problem or problem.context}"
+    return f"{source.location(line)}: {_not_yaml(source)}: {problem.problem or problem.context}"
 
 
 def _not_yaml(source: _Source) -> str:

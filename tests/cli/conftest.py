@@ -14,7 +14,7 @@ import pytest
 
 from command_line import Called, environment
 from copies import Copies
-from mpu_bench.cli import app
+from mpu_bench.cli import app, interruption
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.experiment.pool.worker import WorkerHandle
 
@@ -62,7 +62,7 @@ def called(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setattr(signal, "signal", lambda *_: None)
         monkeypatch.setattr(LocalPool, "_start", _no_worker)
         with pytest.raises(SystemExit) as left:
-            app.main()
+            interruption.leave_with(app.call)
         written = capsys.readouterr()
         return left.value.code, written.out + written.err
 

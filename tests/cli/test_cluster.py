@@ -115,7 +115,7 @@ def test_a_machine_prepares_a_dataset_once_whatever_its_workers(
             pair.start_worker(name, MPU_BENCH_DATA=str(place / "shared"))
         done = mpu_bench("run", "tried.yaml", "--cluster", pair.address, "--jobs-per-worker", "2")
     assert done.returncode == 0, done.stderr
-    assert "cluster: 2 workers on 1 machine, 2 runs at once each" in done.stderr
+    assert "cluster: 2 workers on 1 machine, 2 parallel runs each" in done.stderr
     # once by the client, and once by the machine, whose last word may come after its runs
     assert 1 <= done.stderr.count("prepare checkerboard: done") <= 2
     assert [row["status"] for row in rows()] == ["done"] * 6

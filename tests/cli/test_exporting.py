@@ -170,7 +170,7 @@ def test_what_a_device_takes_is_measured_or_estimated(called, models: Path, monk
 
 def test_what_gives_other_labels_on_a_device_is_not_written(called, models: Path, monkeypatch) -> None:
     wrong = Footprint(1000, 100, 1000, rows=50, differ=2)
-    monkeypatch.setattr("mpu_bench.models.export.footprint.footprint", lambda *_, **__: wrong)
+    monkeypatch.setattr("mpu_bench.cli.exporting.footprint", lambda *_, **__: wrong)
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "linear.c", "--device", "cortex-m0")
     assert (code, "cortex-m0: 48 of 50 labels agree on the device" in said) == (1, True)
     assert not (models / "linear.c").exists()

@@ -42,7 +42,7 @@ def called(standalone_mode):
     return work()
 
 app.app = called
-app.main()
+interruption.leave_with(app.call)
 """
 
 

@@ -155,11 +155,11 @@ def test_cheap_steps_come_first() -> None:
     assert {run.dataset.label for step in steps for run in step.chosen.runs} >= {"adult", "web", "digits"}
 
 
-def test_steps_of_which_nothing_is_known_are_sorted_by_their_inner_products(shipped_configs: Path) -> None:
+def test_steps_of_unknown_time_are_sorted_by_their_examples(shipped_configs: Path) -> None:
     found, _ = reproduction.experiments([], "ci", lambda _: None)
     steps = reproduction.steps(found, ReproduceOptions())
     assert all(step.estimate.unknown for step in steps)
-    assert [step.products for step in steps] == sorted(step.products for step in steps)
+    assert [step.examples for step in steps] == sorted(step.examples for step in steps)
 
 
 def test_several_runs_at_once_only_where_seconds_are_not_judged(

@@ -226,10 +226,10 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
     ("setting", "words"),
     [
         ("a." * 60 + "b=1", "lies more than 50 levels deep"),
-        ("stop=" + "[" * 60, "lies more than 50 levels deep"),
+        ("stop=" + "[" * 60 + "]" * 60, "lies more than 50 levels deep"),
         ("stop.seconds=!!int x", "--set stop.seconds=!!int x: 'x' is no whole number"),
         ("stop.seconds=2001-99-99", "stop.seconds: must be a valid number, not '2001-99-99'"),
-        ("stop=&a [*a]", "*a stands within what it names"),
+        ("stop=&a [*a]", "lies more than 50 levels deep"),
         ("stop={[a]: 1}", "a key must be a word, not a list"),
         ("stop={null: 1}", "a key must be a word, and 'null' means nothing"),
         ("stop.seconds=\udcff", r"--set stop.seconds=\udcff: holds a character that cannot be shown"),

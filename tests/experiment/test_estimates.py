@@ -12,7 +12,7 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.experiment import estimates, plan
 from mpu_bench.experiment.estimates import Estimate, Estimates, Expected, typical_rows
-from mpu_bench.experiment.planned import PlannedRun
+from mpu_bench.experiment.plan import PlannedRun
 from mpu_bench.files import csv_text
 from mpu_bench.resources import bundled
 from records import record

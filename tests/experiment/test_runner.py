@@ -16,7 +16,7 @@ import pytest
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
-from mpu_bench.experiment import machine_code, plan, planned, runner
+from mpu_bench.experiment import machine_code, plan, runner
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.options import RunOptions
 from mpu_bench.experiment.pool import Outcome, Pool
@@ -427,14 +427,14 @@ def test_one_dataset_that_cannot_be_had_is_its_rows_and_no_more(
 ) -> None:
     pool = MadeUpPool(1)
     pool.unprepared = {"checkerboard": "its process was ended by SIGSEGV"}
-    described = planned.describe
+    described = plan.describe
 
     def describe(card, home):
         if card.name == "separable":
             raise OverflowError("date value out of range")
         return described(card, home)
 
-    monkeypatch.setattr(planned, "describe", describe)
+    monkeypatch.setattr(plan, "describe", describe)
     datasets = "[checkerboard, separable, {digits: {positive: ['8']}}]"
     assert not run_made_up(tmp_path, read, pool, f"name: tried\ndatasets: {datasets}\nsolvers: [perceptron]\n")
     with Store(folder_of(tmp_path)) as store:

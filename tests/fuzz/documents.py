@@ -277,9 +277,7 @@ def targets() -> list[Target]:
     of_config, of_card = _mutator_of(config_examples), _mutator_of(card_examples)
     of_setting = lambda data, random: bent_words(data, random, [*words(), *SETTINGS], b".=[]{}:, ")  # noqa: E731
     of_yaml = mutator_of_yaml(lambda: ("a", "b", "<<"), lambda: YAML_EXAMPLES)
-    config_modules = tuple(
-        f"mpu_bench.config.{name}" for name in ("read", "overrides", "sweep", "checks", "schema", "rules")
-    )
+    config_modules = tuple(f"mpu_bench.config.{name}" for name in ("read", "sweep", "checks", "schema", "rules"))
     return [
         Target("yaml", _read_yaml, lambda: YAML_EXAMPLES, ("mpu_bench.document",), 8, of_yaml),
         Target(

@@ -17,8 +17,7 @@ _RECORD = Record(status=RunStatus.DONE, n=10, objective=1.5, test_error=0.25, up
 _POINTS = [Record(), Record(**dict.fromkeys(CHECKPOINT_COLUMNS, 1))]
 MESSAGES = (
     messages.Phase("training"),
-    messages.Compiler(True),
-    messages.Evaluating(True),
+    messages.Aside(True),
     messages.Compiled(0.5),
     messages.Progress(1.0, 0.5, 2.0, None),
     messages.Work("begin", 1, "prepare digits", 100, 0),

@@ -538,7 +538,7 @@ def test_a_run_that_nothing_ends_is_refused(read, refused, monkeypatch: pytest.M
     read(SOLVER, settings=["stop.gap=0.1", "stop.seconds=10"])
     for rule in ("gap: 0.1", "kernel_evaluations: 100", "suboptimality: 0.01"):  # not for sure
         told = refused(SOLVER, settings=[f"stop={{{rule}}}"])
-        assert f"for sure (it may never come to stop: {{{rule}}})" in told
+        assert f"for sure (it may never reach stop: {{{rule}}})" in told
         assert f"say when, such as stop: {{{rule}, passes: 10}}" in told
     of_itself = "stop.seconds_of={solver: own, factor: 2}"
     assert "nothing ends a run of solver 'own'" in refused(SOLVER, settings=[of_itself])

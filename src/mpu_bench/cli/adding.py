@@ -1,4 +1,4 @@
-"""``mpu-bench data add``: writes the card of a user file and shows what was found in it."""
+"""``mpu-bench data add``: writes the card of a user file and describes the file."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mpu_bench.cli.listing import columns
 from mpu_bench.cli.options import console, say, write
-from mpu_bench.errors import DataError
-from mpu_bench.yaml_text import load
-
-if TYPE_CHECKING:
-    from mpu_bench.data.user_files.adding import Added, Wishes
-    from mpu_bench.data.user_files.looking import Looked
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.parts import Split
+from mpu_bench.data.cards.schema import can_name_a_file
+from mpu_bench.data.download.progress import for_console
+from mpu_bench.data.user_files.adding import Added, Wishes, card_text, look, name_of
+from mpu_bench.data.user_files.looking import Looked
+from mpu_bench.document import Document
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.files import write_all
+from mpu_bench.yaml_text import Locations, load
 
 FOLDER = Path("datasets")
 _MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
 
 
 def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> None:
-    """Look at a file, write ``datasets/NAME.yaml`` and print what was found.
+    """Look at a file, write ``datasets/NAME.yaml`` and describe the file.
 
     Parameters
     ----------
@@ -40,13 +45,11 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     UserError
         If an option or the file is wrong, or there is such a dataset already.
     """
-    from mpu_bench.data.user_files.adding import card_text, name_of
-    from mpu_bench.files import write_all
-
     wishes = wishes_of(given, "data add")
     called = name or name_of(file)
     card_path = _card_path(called, force)
-    added = _looked(file, wishes)
+    with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
+        added = look(file, wishes, advance)
     text = card_text(added.card, FOLDER, _command(file, given, called))
     write_all(FOLDER, {card_path.name: text})
     _show(called, added)
@@ -63,22 +66,13 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     ConfigError
         Naming the option.
     """
-    from mpu_bench.data.user_files.adding import Wishes
-    from mpu_bench.document import Document
-    from mpu_bench.errors import ConfigError
-    from mpu_bench.yaml_text import Locations
-
     steps: dict[str | int, Locations] = {key: Locations(f"--{key.replace('_', '-')}") for key in given}
     wishes: Wishes = Document(dict(given), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
     return wishes
 
 
 def _card_path(name: str, force: bool) -> Path:
-    """Return where the card goes, and refuse to hide another dataset or to replace a card unasked."""
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.data.cards.schema import can_name_a_file
-    from mpu_bench.errors import DataError
-
+    """Return where the card goes, and reject a name that hides another dataset or replaces a card."""
     path = FOLDER / f"{name}.yaml"
     if not can_name_a_file(name):
         raise DataError(f"'{name}' cannot be the name of a dataset; use letters, digits and . + - _: --name NAME")
@@ -89,14 +83,6 @@ def _card_path(name: str, force: bool) -> Path:
     return path
 
 
-def _looked(file: Path, wishes: Wishes) -> Added:
-    from mpu_bench.data.download.progress import for_console
-    from mpu_bench.data.user_files.adding import look
-
-    with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
-        return look(file, wishes, advance)
-
-
 def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
     """Return the command that makes the card again."""
     words = ["mpu-bench", "data", "add", str(file)]
@@ -105,17 +91,20 @@ def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
             option = key.replace("_", "-")
             if isinstance(each, bool):
                 words.append(f"--{option}" if each else f"--no-{option}")
-            elif (key, each) not in (("seed", 0), ("missing", "refuse")):
+            else:
                 words += [f"--{option}", str(each)]
     return shlex.join([*words, "--name", name, "--force"])
 
 
 def _show(name: str, added: Added) -> None:
-    from mpu_bench.cli.listing import columns
-
     counted, out = added.counted, console()
     if added.columns:
-        out.print(columns(("column", "type", "distinct", "missing", "from", "to", ""), _rows(added)))
+        out.print(
+            columns(
+                ("column", "type", "distinct", "missing", "from", "to", ""),
+                [_row(each, added) for each in added.columns[:_MOST_COLUMNS]],
+            )
+        )
         if len(added.columns) > _MOST_COLUMNS:
             out.tell(_rest(added.columns[_MOST_COLUMNS:], added.label))
         out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another with --label")
@@ -135,17 +124,11 @@ def _show(name: str, added: Added) -> None:
 
 def _parts(added: Added) -> tuple[int, int]:
     """Return the numbers of training and test rows."""
-    from mpu_bench.data.cards.parts import Split
-
     total = sum(added.counted.train.values())
     if added.counted.test is not None:
         return total, sum(added.counted.test.values())
     train = Split.model_validate(added.card["split"]).train_rows(total)
     return train, total - train
-
-
-def _rows(added: Added) -> list[tuple[str, ...]]:
-    return [_row(each, added) for each in added.columns[:_MOST_COLUMNS]]
 
 
 def _row(column: Looked, added: Added) -> tuple[str, ...]:
@@ -171,19 +154,16 @@ def _next(name: str, added: Added) -> list[str]:
     several = len(added.counted.classes) > 2 and "positive" not in added.card
     solvers = " --set 'solvers=[{dcd: {multiclass: one-against-rest}}]'" if several else ""
     datasets = shlex.quote(f"datasets=[{_text(name)}]")
+    experiment = shlex.quote(_text(_of_plain_letters(name)))
     return [
         f"mpu-bench try {name}",
-        f"mpu-bench run quickstart --set name={_value(_of_plain_letters(name))} --set {datasets}{solvers} --repeats 1",
+        f"mpu-bench run quickstart --set name={experiment} --set {datasets}{solvers} --repeats 1",
         f"mpu-bench data info {name}",
     ]
 
 
-def _value(name: str) -> str:
-    """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
-    return shlex.quote(_text(name))
-
-
 def _text(name: str) -> str:
+    """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
     return name if load(name, name, DataError)[0] == name else f'"{name}"'
 
 

@@ -9,26 +9,12 @@ import warnings
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import (
-    check,
-    check_solver,
-    compare,
-    data,
-    exporting,
-    info,
-    interruption,
-    models,
-    new,
-    reproduce,
-    results,
-    run,
-    selecting,
-)  # fmt: skip
+from mpu_bench.cli import data, info, interruption, models, own_solver, results, run, trying
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -45,18 +31,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (
-    run.run, results.show, check.check, reproduce.reproduce, results.plot, results.report, compare.compare,
+    run.run, results.show, results.check, run.reproduce, results.plot, results.report, results.compare,
     results.export, results.clean, models.predict, models.evaluate,
 ):  # fmt: skip
     app.command()(verb)
-app.command("try")(selecting.try_)
-app.command("export-c")(exporting.export_c)
-app.command("export-onnx")(exporting.export_onnx)
+app.command("try")(trying.try_)
+app.command("export-c")(models.export_c)
+app.command("export-onnx")(models.export_onnx)
 app.command("list")(info.list_kind)
-app.command("check-solver")(check_solver.check_solver)
+app.command("check-solver")(own_solver.check_solver)
 app.command()(info.info)
 app.add_typer(data.app, name="data")
-app.add_typer(new.app, name="new")
+app.add_typer(own_solver.app, name="new")
 
 
 @runtime_checkable
@@ -69,11 +55,6 @@ class _Misuse(Protocol):
     def format_message(self) -> str: ...
 
 
-def main() -> NoReturn:
-    """Run the command line and leave with its exit code, or with that of the signal that ended it."""
-    interruption.leave_with(call)
-
-
 def call() -> int:
     """Run the command line and return its exit code; a user's error becomes one message and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -83,8 +64,8 @@ def call() -> int:
     try:
         _check_address_space()
         return _done()
-    except UserError as fault:
-        _tell(str(fault))
+    except UserError as error:
+        _tell(str(error))
     except MemoryError:
         _tell("out of memory; free some, or raise the limit (of ulimit -v, the container or the batch system)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head
@@ -92,20 +73,21 @@ def call() -> int:
         return _UNREAD
     except typer.Abort:
         return FAILED
-    except OSError as fault:
-        if fault.filename is not None:  # files that cannot be opened are reported by those who open them: a bug
+    except OSError as error:
+        if error.filename is not None:  # files that cannot be opened are reported by those who open them: a bug
             raise
-        _tell(f"the output cannot be written: {fault.strerror}" if _is_in_a_folder() else _NOWHERE)
-    except Exception as fault:
-        if not isinstance(fault, _Misuse):
+        _tell(f"the output cannot be written: {error.strerror}" if _is_in_a_folder() else _NOWHERE)
+    except Exception as error:
+        if not isinstance(error, _Misuse):
             raise  # a bug keeps its traceback
-        if words := _words(fault):  # none where the help was asked for by saying nothing
-            _tell(f"{words}{_usage(fault)}")
+        if words := _words(error):  # none where a command without arguments shows the help
+            usage = f"\n{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help." if error.ctx else ""
+            _tell(f"{words}{usage}")
     return BAD_INPUT
 
 
 def _check_address_space() -> None:
-    """Refuse a limit on address space (``ulimit -v``) in which importing OpenBLAS tries for memory for ever.
+    """Reject a limit on address space (``ulimit -v``) in which importing OpenBLAS tries for memory for ever.
 
     Raises
     ------
@@ -149,18 +131,14 @@ def _done() -> int:
     return code or 0
 
 
-def _words(fault: _Misuse) -> str:
+def _words(misuse: _Misuse) -> str:
     """Return what is wrong, in the words of configs where typer passes on those of pydantic."""
-    cause = getattr(fault, "__cause__", None)
-    if cause is not None and hasattr(fault, "message") and hasattr(cause, "errors"):
+    cause = getattr(misuse, "__cause__", None)
+    if cause is not None and hasattr(misuse, "message") and hasattr(cause, "errors"):
         from mpu_bench.document import words_of
 
-        fault.message = words_of(cause.errors(include_url=False)[0])
-    return fault.format_message()
-
-
-def _usage(fault: _Misuse) -> str:
-    return f"\n{fault.ctx.get_usage()}\nTry '{fault.ctx.command_path} --help' for help." if fault.ctx else ""
+        misuse.message = words_of(cause.errors(include_url=False)[0])
+    return misuse.format_message()
 
 
 def _tell(message: str) -> None:
@@ -171,7 +149,7 @@ def _tell(message: str) -> None:
         shown.print("mpu-bench:", style="bold red", end=" ")
         shown.tell(_LONG_WORD.sub(r"\1...\2", message))
         sys.stdout.flush()
-    except OSError:  # where nothing can be printed, the code alone tells
+    except OSError:  # where nothing can be printed, the exit code alone says it
         _discard_output()
 
 

@@ -1,4 +1,4 @@
-"""The verb compare: two results folders, or two solvers, side by side."""
+"""Two results folders, or two solvers, side by side: what ``mpu-bench compare`` prints."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from mpu_bench.cli.options import FAILED, console, write
-
-if TYPE_CHECKING:
-    from mpu_bench.display.terminal import Terminal
-    from mpu_bench.report.tables import Table
-    from mpu_bench.verdict.pairs import Comparison
-    from mpu_bench.verdict.regression import Difference, Results
-
+from mpu_bench.cli import verdicts
+from mpu_bench.cli.options import console, write
+from mpu_bench.display.terminal import Drawn, Terminal
+from mpu_bench.errors import ConfigError, StoreError, nearest
+from mpu_bench.files import csv_text
+from mpu_bench.quantities import QUANTITIES
+from mpu_bench.report.tables import Table
+from mpu_bench.verdict import regression
+from mpu_bench.verdict.pairs import COMPARED, Comparison, Sides, runs_of
+from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
+from mpu_bench.verdict.regression import Difference, Results
 
 _WIDEST = 20  # letters of a name that heads a column
 _NEAR_ONE = 0.01  # how near to 1 a ratio has six digits, such as those of objectives
@@ -40,49 +40,18 @@ class _Pair:
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A results folder.")],
-    second: Annotated[
-        Path | None, typer.Argument(metavar="SECOND", help="Another results folder with the same solvers.")
-    ] = None,
-    solvers: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="NAME NAME",
-            help="Compare a solver of FIRST with one of SECOND, or two of FIRST. To choose among settings: "
-            '"bpegasos maintenance=merging budget=100".',
-        ),
-    ] = None,
-    quantity: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Compare only this column of table.csv (repeatable)."),
-    ] = None,
-    form: Annotated[Literal["table", "json", "csv"], typer.Option("--format", help="The output format.")] = "table",
-) -> None:
-    """Compare two results folders, or two solvers, run by run.
-
-    Runs are paired by dataset, split, seed and settings such as the budget. For each dataset: the mean difference
-    (× marks a ratio of geometric means), its 95% interval, and the p-value of a paired t-test over seeds or splits.
-    Over datasets: the Hodges-Lehmann median, its interval, and the p-value of Wilcoxon's exact signed-rank test.
-    Seconds are compared only for undisturbed runs on one machine.
-
-    For two folders, it also lists the runs that are in both and differ.
-
-    Exit codes: 0, no such run differs; 1, some run differs; 2, bad input.
-    """
-    from mpu_bench.errors import ConfigError, nearest
-    from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict import regression
-
-    for name in quantity or ():
+    first: Path, second: Path | None, solvers: tuple[str, str] | None, quantity: Sequence[str], form: str
+) -> bool:
+    """Print a comparison and return whether no run that is in both folders differs; the parameters are the options."""
+    for name in quantity:
         if name not in QUANTITIES:
             raise ConfigError(f"--quantity {name}: {nearest(name, QUANTITIES)}")
     left = regression.read(first)
     right = left if second is None else regression.read(second)
-    quantities = quantity or ()
     if solvers is not None:
-        pairs, unknown = [_pair((left, right), solvers, quantities)], list[str]()
+        pairs, unknown = [_pair((left, right), solvers, quantity)], list[str]()
     elif second is not None:
-        pairs, unknown = _same_solvers(left, right, quantities)
+        pairs, unknown = _same_solvers(left, right, quantity)
     else:
         names = ", ".join(sorted(_solvers(left)))
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y (it has {names})")
@@ -94,10 +63,8 @@ def compare(
     else:
         _print(pairs, unknown, console())
         if differences:
-            from mpu_bench.cli import verdicts
-
             verdicts.print_differences(left, right, differences, console())
-    raise typer.Exit(FAILED if any(each.mismatches for each in differences) else 0)
+    return not any(each.mismatches for each in differences)
 
 
 def _solvers(results: Results) -> list[str]:
@@ -106,9 +73,6 @@ def _solvers(results: Results) -> list[str]:
 
 def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
     """Return a comparison in the requested quantities, or in all that are compared."""
-    from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict.pairs import COMPARED, Sides, runs_of
-
     runs = [
         runs_of(results.records, solver, str(results.folder)) for results, solver in zip(both, solvers, strict=True)
     ]
@@ -132,8 +96,6 @@ def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: S
 
 def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> tuple[list[_Pair], list[str]]:
     """Return the comparisons of each solver of two folders with itself, and which solvers only one has."""
-    from mpu_bench.errors import StoreError
-
     names, others = _solvers(left), _solvers(right)
     both = [name for name in names if name in others]
     if not both:
@@ -145,7 +107,7 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
     runs = [
-        {"run": each.name, "differs_in": [mismatch.words("first", "second") for mismatch in each.mismatches]}
+        {"run": each.name, "differs_in": [change.words("first", "second") for change in each.mismatches]}
         for each in differences
         if each.mismatches
     ]
@@ -153,18 +115,11 @@ def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Se
 
 
 def _csv(pairs: Sequence[_Pair]) -> str:
-    from mpu_bench.files import csv_text
-    from mpu_bench.verdict.pairs import Comparison
-
     named = [{"of": pair.first, "against": pair.second} | asdict(row) for pair in pairs for row in pair.rows]
     return csv_text(named, ("of", "against", *Comparison.__dataclass_fields__))
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:
-    from mpu_bench.display.terminal import Drawn
-    from mpu_bench.quantities import QUANTITIES
-    from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
-
     line = terminal.tell
     telling = [[row for row in pair.rows if row.wins or row.losses] for pair in pairs]
     for pair, rows in zip(pairs, telling, strict=True):
@@ -193,8 +148,6 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
 
 
 def _table(pair: _Pair, rows: Sequence[Comparison]) -> Table:
-    from mpu_bench.report.tables import Table
-
     setting = ["setting"] if any(row.setting for row in rows) else []
     names = [name if len(name) <= _WIDEST else side for side, name in (("first", pair.first), ("second", pair.second))]
     headings = ["quantity", "dataset", *setting, *names, "difference", "95% interval", "p", "pairs", "better", "remark"]
@@ -203,8 +156,6 @@ def _table(pair: _Pair, rows: Sequence[Comparison]) -> Table:
 
 
 def _texts(row: Comparison, has_settings: bool) -> list[str]:
-    from mpu_bench.quantities import QUANTITIES
-
     quantity = QUANTITIES[row.quantity]
 
     def effect(value: float) -> str:

@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, DatasetNames, Mirror, Offline, console, data_directory, say, write
-from mpu_bench.cli.table_options import (
-    FirstIndex,
-    Header,
-    Label,
-    MissingRule,
-    MissingWords,
-    Positive,
-    Scale,
-    Separator,
-    Split,
-    SplitSeed,
-    TestFile,
-)
+from mpu_bench.cli.options import DatasetNames, TableOptions, console, say, takes, write
+from mpu_bench.experiment.options import DataOptions, FolderOptions
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
-    from mpu_bench.data.download.cache import DataDirectory
 
 app = typer.Typer(no_args_is_help=True, help="Add your own data; download, verify and describe datasets.")
 
@@ -37,24 +24,15 @@ def _cards(names: Sequence[str]) -> list[Card]:
 
 
 @app.command()
+@takes(TableOptions)
 def add(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="An svmlight, CSV, TSV or Parquet file, which may be compressed.")
     ],
-    label: Label = None,
-    positive: Positive = None,
-    test: TestFile = None,
-    split: Split = None,
-    seed: SplitSeed = 0,
+    options: TableOptions,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="The name of the dataset. By default the name of the file.")
     ] = None,
-    missing: MissingRule = "refuse",
-    scale: Scale = None,
-    header: Header = None,
-    separator: Separator = None,
-    missing_words: MissingWords = True,
-    first_index: FirstIndex = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing dataset card.")] = False,
 ) -> None:
     """Add your data file as a dataset.
@@ -63,77 +41,70 @@ def add(
     """
     from mpu_bench.cli import adding
 
-    given = {
-        "label": label, "positive": positive, "test": None if test is None else str(test), "split": split, "seed": seed,
-        "missing": missing, "scale": scale, "header": header, "separator": separator,
-        "missing_words": None if missing_words else False, "first_index": first_index,
-    }  # fmt: skip
-    adding.add(file, {key: value for key, value in given.items() if value is not None}, name, force)
+    adding.add(file, options.given, name, force)
 
 
 @app.command()
-def fetch(names: DatasetNames, data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
+@takes(DataOptions)
+def fetch(names: DatasetNames, options: DataOptions) -> None:
     """Download and prepare datasets."""
     from mpu_bench.data.download.progress import for_console
     from mpu_bench.data.prepare.load import load_problem
 
-    home = data_directory(data_folder, mirror, offline)
     for card in _cards(names):
-        problem = load_problem(card, home, for_console(console(stderr=True)))
+        problem = load_problem(card, options.home, for_console(console(stderr=True)))
         say(f"{card.name}: {problem.n} training and {problem.n_test} test rows of {problem.features} features")
 
 
 @app.command()
-def verify(names: DatasetNames, data_folder: DataFolder = None) -> None:
+@takes(FolderOptions)
+def verify(names: DatasetNames, options: FolderOptions) -> None:
     """Compare the files of datasets with their expected hashes."""
     from mpu_bench.data.download import fetch
-    from mpu_bench.data.prepare.load import obtainable
+    from mpu_bench.data.prepare.load import describe, obtainable
 
-    home = data_directory(data_folder)
+    home = options.home
     for card in (obtainable(each, home) for each in _cards(names)):
         for file in card.remote_files:
-            found = fetch.verify(file, home)
-            words = "correct" if file.path is None else f"your file, {_state(card, home)}"
-            write(f"{card.name}: {found.path}: {words} (sha256 {found.sha256})\n")
+            verified = fetch.verify(file, home)
+            is_same = file.path is not None and describe(card, home).state == "prepared"
+            of_user = f"your file, {'unchanged since prepared' if is_same else 'not prepared in its current state'}"
+            words = "correct" if file.path is None else of_user
+            write(f"{card.name}: {verified.path}: {words} (sha256 {verified.sha256})\n")
         if not card.remote_files:
             write(f"{card.name}: has no files: it is generated on this machine\n")
 
 
-def _state(card: Card, home: DataDirectory) -> str:
-    from mpu_bench.data.prepare.load import describe
-
-    return (
-        "unchanged since prepared" if describe(card, home).state == "prepared" else "not prepared in its current state"
-    )
-
-
-@app.command("info")
-def describe(names: DatasetNames, data_folder: DataFolder = None) -> None:
+@app.command()
+@takes(FolderOptions)
+def info(names: DatasetNames, options: FolderOptions) -> None:
     """Describe datasets, their source, and their state on this machine."""
     from mpu_bench.cli import listing
 
-    home = data_directory(data_folder)
+    home = options.home
     for card in _cards(names):
         console().print(listing.dataset_facts(card, home))
 
 
 @app.command()
-def path(names: DatasetNames, data_folder: DataFolder = None) -> None:
+@takes(FolderOptions)
+def path(names: DatasetNames, options: FolderOptions) -> None:
     """Print the folders of prepared datasets."""
     from mpu_bench.data.prepare.load import prepared_folder
 
-    home = data_directory(data_folder)
+    home = options.home
     for card in _cards(names):
         write(f"{prepared_folder(card, home)}\n")
 
 
 @app.command()
-def clean(names: DatasetNames, data_folder: DataFolder = None) -> None:
+@takes(FolderOptions)
+def clean(names: DatasetNames, options: FolderOptions) -> None:
     """Delete the downloaded and prepared files of datasets."""
     from rich.filesize import decimal
 
     from mpu_bench.data.prepare.load import clean_prepared
 
-    home = data_directory(data_folder)
+    home = options.home
     for card in _cards(names):
         say(f"{card.name}: {decimal(clean_prepared(card, home))} freed")

@@ -1,26 +1,30 @@
-"""``mpu-bench export-c``: a saved model as one C file, which is compiled and compared."""
+"""Saved models as C and ONNX: written once they are compiled, or run, and compared with Python."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from mpu_bench.cli.models import Force, ModelFile, check_free
-from mpu_bench.cli.options import FAILED, DataFolder, say, write
+from mpu_bench.cli.options import FAILED, say, write
+from mpu_bench.cli.predicting import check_free, pieces_of
+from mpu_bench.core.models import labels_of
+from mpu_bench.core.rows import Dense
+from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.errors import DataError, UserError
+from mpu_bench.files import told_if_unwritable, write_text
 from mpu_bench.installed import extra
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from mpu_bench.models.export.agreement import RowsAtHand
-    from mpu_bench.models.export.c_fixed_machines import FixedPoint
-    from mpu_bench.models.export.c_float import Source
-    from mpu_bench.models.export.device import Device
-    from mpu_bench.models.export.footprint import Footprint
-    from mpu_bench.models.export.portable import Portable
-    from mpu_bench.models.saved import SavedModel
+from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
+from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand
+from mpu_bench.models.export.c_fixed_machines import FixedPoint
+from mpu_bench.models.export.c_float import Source
+from mpu_bench.models.export.device import Device, named
+from mpu_bench.models.export.footprint import Footprint, footprint, raw_rows
+from mpu_bench.models.export.portable import Portable, dense_features, portable, too_coarse
+from mpu_bench.models.saved import SavedModel, load
 
 _MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
 _MADE_UP_ROWS = 20  # to run where there are no others
@@ -28,60 +32,29 @@ _MOST_BITS = 16
 
 
 def export_c(
-    model: ModelFile,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The C file to write. By default standard output.")
-    ] = None,
-    check: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Rows to compare labels on: a file, or a dataset.")
-    ] = None,
-    fixed_point: Annotated[
-        bool, typer.Option("--fixed-point", help="Use integers only, for processors without floating point.")
-    ] = False,
-    bits: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=8, max=16, help="The bits of a number with --fixed-point. By default 16."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The prefix of the C functions. By default the name of the file.")
-    ] = None,
-    with_test: Annotated[
-        bool,
-        typer.Option(
-            "--with-test", help="Also write a test program with rows of --check, a makefile and an Arduino sketch."
-        ),
-    ] = False,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compile for cortex-m0 or cortex-m4, and run in qemu.")
-    ] = None,
-    force: Force = False,
-    data_folder: DataFolder = None,
+    model: Path,
+    out: Path | None,
+    check: str | None,
+    home: DataDirectory,
+    *,
+    fixed_point: bool,
+    bits: int | None,
+    name: str | None,
+    with_test: bool,
+    device: str | None,
+    force: bool,
 ) -> None:
-    """Export a saved model as C, and check it against Python.
-
-    The file is for small devices, and stands alone. Exit code 1: fewer than 99% of the labels agree, and nothing is
-    written.
-    """
-    from mpu_bench import load
-    from mpu_bench.errors import UserError
-    from mpu_bench.files import told_if_unwritable, write_text
-    from mpu_bench.models.export import c_test
-    from mpu_bench.models.export.agreement import sourced
-    from mpu_bench.models.export.device import named
-    from mpu_bench.models.export.footprint import footprint
-    from mpu_bench.models.export.portable import portable
-
+    """Write a model as C, or raise what `mpu-bench export-c` exits with; the parameters are the options."""
     target = None if device is None else named(device)
-    if out is not None:
-        check_free(out, force)
+    check_free(out, force)
     if bits is not None and not fixed_point:
         raise UserError("--bits needs --fixed-point: it is the width of its integers")
     saved = load(model)
     portable_model = portable(saved)
-    rows = _rows_at_hand(saved, portable_model, check, data_folder)
+    rows = _rows_at_hand(saved, portable_model, check, home)
     if with_test and (out is None or rows is None or rows.numbers is None):
         raise UserError("--with-test needs --out FILE, and rows to test it on: a file of raw ones, --check DATA")
-    source, how = sourced(
+    source, how = agreement.sourced(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
@@ -105,25 +78,13 @@ def export_c(
     _tell_sizes(source)
 
 
-def export_onnx(
-    model: ModelFile,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The ONNX file to write.")],
-    check: Annotated[str | None, typer.Option(metavar="DATA", help="A file of rows to compare labels on.")] = None,
-    force: Force = False,
-) -> None:
-    """Export a saved model to ONNX, and check it against Python.
-
-    The check needs onnxruntime. Exit code 1: fewer than 99% of the labels agree, and nothing is written.
-    """
-    from mpu_bench import load
-    from mpu_bench.models.export import onnx_graph
-    from mpu_bench.models.export.portable import portable
-
+def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, *, force: bool) -> None:
+    """Write a model as ONNX, or raise what `mpu-bench export-onnx` exits with; the parameters are the options."""
     check_free(out, force)
     saved = load(model)
     portable_model = portable(saved)
     content = onnx_graph.onnx_bytes(portable_model)
-    rows = None if check is None else _rows_at_hand(saved, portable_model, check)
+    rows = None if check is None else _rows_at_hand(saved, portable_model, check, home)
     _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
     onnx_graph.write_onnx(out, content)
     answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
@@ -131,11 +92,7 @@ def export_onnx(
 
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
-    """Refuse to write what does not answer as Python does, or what nobody has seen to and cannot be expected to."""
-    from mpu_bench.errors import DataError
-    from mpu_bench.models.export.agreement import LEAST_AGREEMENT
-    from mpu_bench.models.export.portable import too_coarse
-
+    """Raise if labels differ from those of Python, or if nobody has compared them and they may."""
     if share is not None and share < LEAST_AGREEMENT:
         say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
@@ -145,22 +102,17 @@ def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) 
 
 def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -> float | None:
     """Return the share of labels that are the same, and print it, or why nothing was compared."""
-    import numpy as np
-
-    from mpu_bench.core.models import labels_of
-    from mpu_bench.models.export.onnx_graph import runtime_answers
-
     if rows is None or rows.numbers is None:
         say("labels not compared: no raw rows; name a file with --check DATA")
         return None
-    found = runtime_answers(content, rows.numbers)
-    if found is None:
+    answers = onnx_graph.runtime_answers(content, rows.numbers)
+    if answers is None:
         say(f"labels not compared: onnxruntime is not installed; {extra('onnx')}")
         return None
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
-    names, theirs = map(str, labels.tolist()), map(str, np.asarray(found[0]).tolist())
+    names, theirs = map(str, labels.tolist()), map(str, np.asarray(answers[0]).tolist())
     differ = sum(one != other for one, other in zip(names, theirs, strict=True))
-    largest = float(np.abs(found[1] - rows.scores).max(initial=0.0))
+    largest = float(np.abs(answers[1] - rows.scores).max(initial=0.0))
     share = 1 - differ / max(len(labels), 1)
     say(
         f"compared: {_counted(rows, 'raw rows')}; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
@@ -174,17 +126,8 @@ def _counted(rows: RowsAtHand, which: str) -> str:
     return counted if rows.whole else f"the first {counted} (the limit)"
 
 
-def _rows_at_hand(
-    saved: SavedModel, model: Portable, data: str | None, data_folder: Path | None = None
-) -> RowsAtHand | None:
+def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: DataDirectory) -> RowsAtHand | None:
     """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
-    import numpy as np
-
-    from mpu_bench.cli.model_rows import pieces_of
-    from mpu_bench.core.rows import Dense
-    from mpu_bench.models.export.agreement import RowsAtHand
-    from mpu_bench.models.export.portable import dense_features
-
     most = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(model.features, len(model.columns))))
     if data is None:
         if model.vectors is None or not model.vectors.shape[0]:
@@ -194,19 +137,19 @@ def _rows_at_hand(
     numbers: list[Any] = []
     features_of: list[Any] = []
     scores: list[Any] = []
-    found, whole = 0, True
-    for piece in pieces_of(saved, data, None, labelled=False, data_folder=data_folder):
-        if found >= most:
+    total, whole = 0, True
+    for piece in pieces_of(saved, data, None, labelled=False, home=home):
+        if total >= most:
             whole = False
             break
         numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         features_of.append(dense_features(piece.rows, saved.features))
         scores.append(saved.model.scores(piece.rows))
-        found += len(piece)
-    if not found:
+        total += len(piece)
+    if not total:
         return None
     raw = None if numbers[0] is None else np.concatenate(numbers)[:most]
-    whole = whole and found <= most
+    whole = whole and total <= most
     return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most], whole)
 
 
@@ -214,36 +157,27 @@ def _compared(
     model: Portable, source: Source, rows: RowsAtHand | None, how: FixedPoint | None, data: str | None
 ) -> float | None:
     """Return the share of labels that are the same, and print it, or why nothing was compared."""
-    from mpu_bench.models.export import agreement, compiler
-
     if rows is None:
         say("labels not compared: no rows; name a file with --check DATA")
         return None
     if compiler.find_compiler() is None:
         say("labels not compared: no C compiler (cc, gcc or clang) on the PATH")
         return None
-    found = agreement.compared(model, source, rows, how)
+    comparison = agreement.compared(model, source, rows, how)
     which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
     without = "" if rows.numbers is not None else "; the steps before were not: name a file of raw rows with --check"
-    words = f"compared: {_counted(rows, which)}; labels that differ: {found.differ:,}"
-    words += f" ({100 * found.share:.2f}% agree)"
-    if found.largest_difference is not None:
-        words += f"; largest difference of a score: {found.largest_difference:.2g}"
+    words = f"compared: {_counted(rows, which)}; labels that differ: {comparison.differ:,}"
+    words += f" ({100 * comparison.share:.2f}% agree)"
+    if comparison.largest_difference is not None:
+        words += f"; largest difference of a score: {comparison.largest_difference:.2g}"
     say(words + without)
-    return found.share
+    return comparison.share
 
 
 def _as_given(
     saved: SavedModel, model: Portable, rows: RowsAtHand | None, how: FixedPoint | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return rows as the C file takes them, with Python's labels; rows of random features where there are none."""
-    import numpy as np
-
-    from mpu_bench.core.models import labels_of
-    from mpu_bench.core.rows import Dense
-    from mpu_bench.models.export.agreement import RowsAtHand
-    from mpu_bench.models.export.footprint import raw_rows
-
     if rows is None:
         features = np.random.default_rng(0).normal(size=(_MADE_UP_ROWS, model.features)).astype(np.float32)
         features[:, model.made_of_columns :] = model.constants
@@ -252,19 +186,17 @@ def _as_given(
     return numbers if how is None else how.rows(numbers), labels_of(rows.scores)
 
 
-def _check_device(found: Footprint, device: Device, rows: RowsAtHand | None) -> None:
-    """Print what a prediction takes of a device, and refuse to write what gives other labels there."""
-    from mpu_bench.models.export.agreement import LEAST_AGREEMENT
-
-    say(f"{device.name}: {found.flash:,} bytes of flash, {found.ram:,} of RAM with the stack (-Os)")
-    say(f"{device.name}: {found.instructions:,} instructions per prediction, {found.duration(device)}")
-    if found.estimated:
-        say(f"{device.name}: all of this is an estimate from a table of measured models ({found.estimated})")
+def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> None:
+    """Print what a prediction takes of a device, and raise if labels differ there."""
+    say(f"{device.name}: {costs.flash:,} bytes of flash, {costs.ram:,} of RAM with the stack (-Os)")
+    say(f"{device.name}: {costs.instructions:,} instructions per prediction, {costs.duration(device)}")
+    if costs.estimated:
+        say(f"{device.name}: all of this is an estimate from a table of measured models ({costs.estimated})")
         return
     say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
     if rows is not None and rows.numbers is not None:
-        say(f"{device.name}: {found.rows - found.differ} of {found.rows} labels agree on the device")
-        if found.differ > (1 - LEAST_AGREEMENT) * found.rows:
+        say(f"{device.name}: {costs.rows - costs.differ} of {costs.rows} labels agree on the device")
+        if costs.differ > (1 - LEAST_AGREEMENT) * costs.rows:
             say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
             raise typer.Exit(FAILED)
 

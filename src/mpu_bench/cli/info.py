@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from mpu_bench.cli.options import DataFolder, Mirror, Offline, console, data_directory, write
+from mpu_bench.cli.options import console, takes, write
+from mpu_bench.experiment.options import DataOptions
 
 
 def list_kind(
@@ -36,8 +37,9 @@ def list_kind(
         console().print(listing.table(kind, names or ()))
 
 
-def info(data_folder: DataFolder = None, mirror: Mirror = None, offline: Offline = False) -> None:
+@takes(DataOptions)
+def info(options: DataOptions) -> None:
     """Show this machine, the versions and the folders in use."""
     from mpu_bench.cli import listing
 
-    console().print(listing.facts(data_directory(data_folder, mirror, offline)))
+    console().print(listing.facts(options.home))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: whatever they interrupt, the program ends with 130 or 143, and with no words of another fault.
+"""Ctrl-C and SIGTERM: whatever they interrupt, the program ends with 130 or 143, and with no other error message.
 
 What an interruption becomes on its way up depends on what it met: a library may turn it into an error of its own. So
 that it came is remembered, and decides.
@@ -31,7 +31,7 @@ class _Came:
 
 
 def has_come() -> bool:
-    """Return whether the program was told to end."""
+    """Return whether a signal to end has come."""
     return _Came.code is not None
 
 

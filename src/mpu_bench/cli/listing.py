@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from mpu_bench import published, solvers
 from mpu_bench.config.read import read_without_plugins
@@ -80,14 +79,12 @@ def _solver(name: str) -> Sequence[str]:
     if package := solvers.package_of(name):  # which is not imported to list it
         return "", "", "", f"of the package {package}: mpu-bench list solvers {name}"
     solver = solvers.load(name)
-    parameters = ", ".join(_parameter(field) for field in dataclasses.fields(solver))
+    parameters = ", ".join(
+        field.name if field.default is dataclasses.MISSING else f"{field.name}={short(field.default)}"
+        for field in dataclasses.fields(solver)
+    )
     missing = solvers.not_installed(name)
     return solver.paper, solver.kernels, solver.classes, f"{parameters} ({missing})" if missing else parameters
-
-
-def _parameter(field: dataclasses.Field[Any]) -> str:
-    required = field.default is dataclasses.MISSING
-    return field.name if required else f"{field.name}={short(field.default)}"
 
 
 def print_solver(name: str, console: Terminal) -> None:
@@ -136,8 +133,8 @@ def _kernel(name: str) -> Sequence[str]:
 def _config(name: str) -> Sequence[str]:
     try:
         experiment = read_without_plugins(Path(name))
-    except ConfigError as fault:
-        return "", "", str(fault)
+    except ConfigError as error:
+        return "", "", str(error)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
     used = ", ".join(dict.fromkeys(choice.name for choice in experiment.solvers))
     return ", ".join(labels), used, experiment.description
@@ -185,8 +182,8 @@ def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
 
 
 def _sources(file: RemoteFile) -> list[str]:
-    own = "" if file.path is None else f"{file.path} (your file, read where it is)"
-    return [words for words in (*map(shown, file.urls), file.by_hand, own) if words]
+    of_user = "" if file.path is None else f"{file.path} (your file, read where it is)"
+    return [words for words in (*map(shown, file.urls), file.by_hand, of_user) if words]
 
 
 def _columns(card: TableCard) -> str:

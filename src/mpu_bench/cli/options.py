@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import Field, fields
+from dataclasses import Field, dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mpu_bench.experiment.options import DataOptions, FolderOptions, option
 from mpu_bench.texts import plain
 
 if TYPE_CHECKING:
-    from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.display.terminal import Terminal
-    from mpu_bench.experiment.options import Options
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-HELD = "interrupted: finished runs are saved; run the same command again for the rest"
+Metric = Literal["accuracy", "balanced-accuracy", "f1", "auc", "average-precision"]
+_LARGEST_SECONDS = 7 * 24 * 3600.0
+INTERRUPTION = "interrupted: finished runs are saved; run the same command again for the rest"
 
 
 def console(*, stderr: bool = False) -> Terminal:
@@ -43,13 +44,6 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def data_directory(folder: Path | None, mirror: str | None = None, offline: bool = True) -> DataDirectory:
-    """Return the data directory that the options name."""
-    from mpu_bench.data.download.cache import DataDirectory
-
-    return DataDirectory.from_options(folder, mirror, offline)
-
-
 def _completed(kind: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from mpu_bench.cli import listing
@@ -68,7 +62,7 @@ def complete_config(incomplete: str) -> Iterator[str]:
     yield from (str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix == ".yaml")
 
 
-def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let a verb have the options of a class: it is called with one of them as its last argument, ``options``."""
 
     def with_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -78,9 +72,9 @@ def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..
             verb(**given, options=options(**named))
 
         declared = [each for each in fields(options) if each.metadata["kind"]]
-        declared.sort(key=lambda each: each.name not in options.__annotations__)  # those of all verbs last
-        own = [each for each in signature(verb, eval_str=True).parameters.values() if each.name != "options"]
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*map(_parameter, declared), *own)]
+        declared.sort(key=lambda each: each.name not in options.__annotations__)  # those of several verbs last
+        arguments = [each for each in signature(verb, eval_str=True).parameters.values() if each.name != "options"]
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*map(_parameter, declared), *arguments)]
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in parameters}
         return call
@@ -89,7 +83,7 @@ def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..
 
 
 def _parameter(declared: Field[Any]) -> Parameter:
-    """Return a field of `Options` as typer takes it."""
+    """Return a field that is an option as typer takes it."""
     typed = dict(declared.metadata)
     kind, flag = typed.pop("kind"), typed.pop("flag", f"--{declared.name.replace('_', '-')}")
     default = None if declared.default == () else declared.default
@@ -98,30 +92,7 @@ def _parameter(declared: Field[Any]) -> Parameter:
     )
 
 
-# the data directory reads MPU_BENCH_DATA and MPU_BENCH_MIRROR itself, for those who call it without a command line
-DataFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        metavar="DIR",
-        help="The data directory. By default MPU_BENCH_DATA, or your user data folder.",
-        show_default=False,
-    ),
-]
-Mirror = Annotated[
-    str | None,
-    typer.Option(
-        "--mirror",
-        metavar="URL|DIR",
-        help="A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
-        show_default=False,
-    ),
-]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.", envvar="MPU_BENCH_OFFLINE")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print one line per run, as in a log, instead of a live table.")]
-ResultsRoot = Annotated[
-    Path, typer.Option("--results", metavar="DIR", help="The results folder: experiment X goes to DIR/X.")
-]
 ResultsFolder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, such as results/adult.")]
 ResultsFolders = Annotated[
     list[Path] | None,
@@ -130,3 +101,102 @@ ResultsFolders = Annotated[
 DatasetNames = Annotated[
     list[str], typer.Argument(metavar="DATASET", help="Names of datasets.", autocompletion=complete_dataset)
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(FolderOptions):
+    """How a file of text is read."""
+
+    header: bool | None = option(
+        None, "The first line has the column names, or has not. By default detected.", bool | None,
+        flag="--header/--no-header",
+    )  # fmt: skip
+    separator: str | None = option(
+        None, "The cell separator: a character, or tab. By default detected.", str | None,
+        metavar="CHAR", show_default=False,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """What a user file is; what is not given is None."""
+
+    label: str | None = option(
+        None, "The label column, by name or number. By default label, class, target, y or the last.", str | None,
+        metavar="COLUMN",
+    )  # fmt: skip
+    positive: list[str] | None = option(
+        None, "A label of the positive class, against all others (repeatable).", list[str] | None, metavar="LABEL"
+    )
+    test: str | None = option(None, "A file of test rows, with the same columns.", str | None, metavar="FILE")
+    split: float | None = option(
+        None, "The share of rows to train on, drawn at random.  [default: 0.8]", float | None, metavar="SHARE"
+    )
+    seed: int | None = option(None, "The seed of the split.  [default: 0]", int | None, metavar="N")
+    missing: str | None = option(
+        None, "How to treat missing numbers: refuse, median (fill it in) or drop (the row). By default refuse; try: "
+        "median.", str | None, metavar="RULE",
+    )  # fmt: skip
+    scale: str | None = option(
+        None, "How to scale numbers: none, standard or unit-interval. By default none for svmlight, else standard.",
+        str | None, metavar="RULE",
+    )  # fmt: skip
+    header: bool | None = option(
+        None, "The first line has the column names, or has not. By default detected.", bool | None,
+        flag="--header/--no-header",
+    )  # fmt: skip
+    separator: str | None = option(
+        None, "The cell separator: a character, or tab. By default detected.", str | None,
+        metavar="CHAR", show_default=False,
+    )  # fmt: skip
+    missing_words: bool | None = option(
+        None, "Labels such as NA are missing values, or are classes.  [default: missing-words]", bool | None,
+        flag="--missing-words/--no-missing-words",
+    )  # fmt: skip
+    first_index: int | None = option(
+        None, "The first column index of svmlight.  [default: 0 if there is an index 0]", int | None,
+        metavar="N", min=0, max=1, show_default=False,
+    )  # fmt: skip
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is given of the file, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(TableOptions)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryOptions(TableOptions, DataOptions):
+    """The options of ``mpu-bench try``."""
+
+    seconds: float = option(
+        60.0, "The time budget. Starting processes and the first compilation come on top.", min=1,
+        max=_LARGEST_SECONDS, metavar="SECONDS",
+    )  # fmt: skip
+    metric: str | None = option(
+        None, "What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
+        "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
+        Metric | None, metavar="METRIC", show_default=False,
+    )  # fmt: skip
+    threshold: bool | None = option(
+        None, "Choose on the validation set above which score a row is positive. By default for balanced-accuracy "
+        "and f1 of two classes.", bool | None, flag="--threshold/--no-threshold", show_default=False,
+    )  # fmt: skip
+    any: bool = option(False, "Choose among scikit-learn's references, too; their models are not saved.")
+    online: bool = option(False, "Judge online classifiers on the rows in their order, as a stream.")
+    budget: str = option("100,500", "The support vector budgets of the budgeted classifiers.", metavar="N,N")
+    memory: str | None = option(None, "The maximum size of the chosen model, such as 64KB.", str | None, metavar="SIZE")
+    device: str | None = option(
+        None, "Choose a model that fits cortex-m0 or cortex-m4, compiled for it.", str | None, metavar="NAME"
+    )
+    flash: str | None = option(
+        None, "The flash of the device, such as 32KB (32,000) or 32KiB (32,768 bytes).", str | None, metavar="SIZE"
+    )
+    ram: str | None = option(None, "The RAM of the device, such as 8KiB.", str | None, metavar="SIZE")
+    only: str | None = option(
+        None, "Try only these classifiers, such as smo,bpegasos-100.", str | None, metavar="NAME,NAME"
+    )
+    jobs: int | None = option(
+        None, "The number of processes.  [default: one per core, at most 8]", int | None, min=1, max=64, metavar="N"
+    )
+    results: Path = option(Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR")

@@ -90,13 +90,13 @@ def _size(files: Iterable[RemoteFile]) -> str:
 
 
 def print_reproduction(
-    found: Mapping[str, Outlook], timed: set[str], options: ReproduceOptions, console: Terminal
+    outlooks: Mapping[str, Outlook], timed: set[str], options: ReproduceOptions, console: Terminal
 ) -> None:
     """Print for each experiment what has a result, what cannot be made here, what is to do, and how long it takes.
 
     Parameters
     ----------
-    found : mapping of str to Outlook
+    outlooks : mapping of str to Outlook
         By the name of the experiment.
     timed : set of str
         Those whose seconds are judged, so that their runs are made one at a time.
@@ -104,16 +104,16 @@ def print_reproduction(
     console : Terminal
     """
     headings = ("config", "runs", "finished", "to do", "hours", "downloads", "unavailable")
-    console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in found.items()]))
-    every = Estimate.of([each.expected[index] for each in found.values() for index in each.todo])
-    at_once = [each.expected[index] for name, each in found.items() if name not in timed for index in each.todo]
-    files = {name: file for each in found.values() for name, file in each.missing.items()}
+    console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in outlooks.items()]))
+    every = Estimate.of([each.expected[index] for each in outlooks.values() for index in each.todo])
+    at_once = [each.expected[index] for name, each in outlooks.items() if name not in timed for index in each.todo]
+    files = {name: file for each in outlooks.values() for name, file in each.missing.items()}
     _tell_estimate(every, console)
     if options.jobs > 1 and at_once:
         least = every.seconds - Estimate.of(at_once).seconds * (1 - 1 / options.jobs)
         console.tell(f"with {options.jobs} parallel runs where no seconds are judged: at least {_brief(least)}")
     console.tell(f"to download: {_size(files.values())}" if files else "to download: nothing")
-    stored = sum(each.stored_seconds for each in found.values())
+    stored = sum(each.stored_seconds for each in outlooks.values())
     console.tell(f"stored in {options.folder}: {duration(stored)} of training")
 
 

@@ -1,21 +1,13 @@
-"""The verbs on results folders: show, plot, report, export, clean."""
+"""The verbs on results folders: show, check, compare, plot, report, export, clean."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from mpu_bench.cli.options import FAILED, ResultsFolder, ResultsFolders, console, say, write
-
-
-class FigureStyle(StrEnum):
-    """How large text and lines of figures are."""
-
-    PAPER = "paper"
-    SLIDES = "slides"
 
 
 def show(results: ResultsFolder) -> None:
@@ -25,6 +17,81 @@ def show(results: ResultsFolder) -> None:
 
     with open_results(results) as opened:
         table.print_results(opened, console())
+
+
+def check(
+    results: ResultsFolders = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of earlier results to compare with. By default results/baseline, if it exists.",
+            show_default=False,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Also exit with 1 if a value is not reproduced or a claim is contradicted.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List every value and claim, not only those that are not reproduced.")
+    ] = False,
+    form: Annotated[
+        Literal["table", "json", "junit", "github"],
+        typer.Option("--format", help="The output format. github: annotations and a job summary."),
+    ] = "table",
+    against: Annotated[Path | None, typer.Option(hidden=True, help="What --baseline was called before.")] = None,
+) -> None:
+    """Compare results with the papers and with the baseline.
+
+    Lists values that are not reproduced and claims that are contradicted. These do not fail the command. It fails if a
+    count, an error, an objective or a verdict has changed from the baseline. Between processors or library versions,
+    counts may differ as far as each solver declares. Seconds are never compared. Without RESULTS, verdicts are counted
+    per table; without any results, those of the baseline.
+
+    Exit codes: 0, nothing changed; 1, something changed, or with --strict something is not reproduced; 2, bad input.
+    """
+    from mpu_bench.cli import verdicts
+    from mpu_bench.errors import ConfigError
+
+    if against is not None:
+        raise ConfigError(f"--against is called --baseline now: mpu-bench check --baseline {against}")
+    passes = verdicts.check(results or (), baseline, strict=strict, everything=everything, form=form)
+    raise typer.Exit(0 if passes else FAILED)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A results folder.")],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="SECOND", help="Another results folder with the same solvers.")
+    ] = None,
+    solvers: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="NAME NAME",
+            help="Compare a solver of FIRST with one of SECOND, or two of FIRST. To choose among settings: "
+            '"bpegasos maintenance=merging budget=100".',
+        ),
+    ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Compare only this column of table.csv (repeatable)."),
+    ] = None,
+    form: Annotated[Literal["table", "json", "csv"], typer.Option("--format", help="The output format.")] = "table",
+) -> None:
+    """Compare two results folders, or two solvers, run by run.
+
+    Runs are paired by dataset, split, seed and settings such as the budget. For each dataset: the mean difference
+    (× marks a ratio of geometric means), its 95% interval, and the p-value of a paired t-test over seeds or splits.
+    Over datasets: the Hodges-Lehmann median, its interval, and the p-value of Wilcoxon's exact signed-rank test.
+    Seconds are compared only for undisturbed runs on one machine.
+
+    For two folders, it also lists the runs that are in both and differ.
+
+    Exit codes: 0, no such run differs; 1, some run differs; 2, bad input.
+    """
+    from mpu_bench.cli import compare as comparing
+
+    raise typer.Exit(0 if comparing.compare(first, second, solvers, quantity=quantity or (), form=form) else FAILED)
 
 
 def plot(

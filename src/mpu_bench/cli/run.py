@@ -1,4 +1,4 @@
-"""``mpu-bench run``."""
+"""``mpu-bench run`` and ``mpu-bench reproduce``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mpu_bench.cli.options import FAILED, HELD, INTERRUPTED, Plain, complete_config, console, say, takes
-from mpu_bench.experiment.options import RunOptions
+from mpu_bench.cli.options import (
+    BAD_INPUT,
+    FAILED,
+    INTERRUPTED,
+    INTERRUPTION,
+    Plain,
+    complete_config,
+    console,
+    say,
+    takes,
+)
+from mpu_bench.experiment.options import ReproduceOptions, RunOptions
 
 if TYPE_CHECKING:
     from mpu_bench.experiment.pool import Pool
@@ -61,7 +71,7 @@ def _debugging(options: RunOptions) -> Pool:
     from mpu_bench.errors import ConfigError
     from mpu_bench.guard.process import thread_variables
 
-    if options.machines is not None:
+    if options.cluster is not None:
         raise ConfigError("--pdb runs in this process; remove --cluster")
     threads = options.threads or 1
     os.environ.update(thread_variables(threads))
@@ -73,15 +83,15 @@ def _debugging(options: RunOptions) -> Pool:
     return InProcessPool(threads, _debug)
 
 
-def _debug(fault: BaseException) -> None:
+def _debug(error: BaseException) -> None:
     """Open a debugger where a run has raised, unless the user has ended it."""
     import pdb
 
     from mpu_bench.cli import interruption
 
     if interruption.has_come():
-        raise fault
-    pdb.post_mortem(fault.__traceback__)
+        raise error
+    pdb.post_mortem(error.__traceback__)
 
 
 def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) -> int:
@@ -94,7 +104,7 @@ def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) ->
         with Display(console(stderr=True), table).listening() as listener:
             code = 0 if make(listener) else FAILED
     except KeyboardInterrupt:
-        say(HELD)
+        say(INTERRUPTION)
         if not (folder / FILE).is_file():
             return INTERRUPTED
         code = INTERRUPTED
@@ -116,3 +126,59 @@ def _report(runs: ChosenRuns) -> None:
         csv_files.write(results)
         table.print_results(results, console(), runs.indices)
     say(f"results written to {runs.folder}: runs.csv, table.csv, curves.csv and others")
+
+
+@takes(ReproduceOptions)
+def reproduce(
+    options: ReproduceOptions,
+    papers: Annotated[
+        list[str] | None,
+        typer.Option("--paper", metavar="PAPER", help="Only this paper: mpu-2010, sbp-2012, ... (repeatable)."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would run, its estimated time and the downloads; run nothing.")
+    ] = False,
+    plain: Plain = False,
+) -> None:
+    """Run the papers' experiments and compare the results.
+
+    The cheapest experiments run first; with --profile ci all take minutes. Finished runs are not repeated, and a failed
+    run does not stop the others. Runs without data are listed with the reason. --jobs applies only to experiments
+    that judge no seconds. Writes a file per reported table, an overview and HTML pages.
+
+    Exit codes: 0, all runs finished; 1, some run failed; 2, bad input; 130 or 143, interrupted. Verdicts do not count:
+    see mpu-bench check.
+    """
+    from mpu_bench.cli import verdicts
+    from mpu_bench.display.live import Display
+    from mpu_bench.errors import ClusterError
+    from mpu_bench.experiment import reproduce
+    from mpu_bench.report import overview, reproduction
+
+    experiments, failures = reproduce.experiments(papers or [], options.profile, say)
+    if dry_run:
+        from mpu_bench.cli import planning
+
+        outlooks = reproduce.outlooks(experiments, options, console().tell)
+        timed = {each.name for each in experiments if each.is_timed}
+        planning.print_reproduction(outlooks, timed, options, console())
+        for failure in failures:
+            say(f"failed: {failure}")
+        raise typer.Exit(FAILED if failures else 0)
+    code = 0
+    try:
+        failures += reproduction.make(experiments, options, Display(console(stderr=True), not plain).listening, say)
+    except KeyboardInterrupt:
+        say(INTERRUPTION)
+        code = INTERRUPTED
+    except ClusterError as error:
+        say(str(error))
+        code = BAD_INPUT
+    tables, folders = reproduction.write(experiments, options)
+    verdicts.print_overview(tables, console())
+    for failure in failures:
+        say(f"failed: {failure}")
+    say(f"written: {options.tables / overview.OVERVIEW[0]} and the tables next to it")
+    if folders:
+        say(f"written: {options.folder / 'page' / 'index.html'}")
+    raise typer.Exit(code or (FAILED if failures else 0))

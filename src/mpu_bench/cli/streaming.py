@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from mpu_bench.cli.options import FAILED, INTERRUPTED, console, say
-
-if TYPE_CHECKING:
-    from mpu_bench.selection.candidates import Candidate
-    from mpu_bench.selection.online import Stream, Track
-    from mpu_bench.selection.rows import Source
+from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.progress import for_console
+from mpu_bench.display.terminal import Drawn
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.files import told_if_unwritable, write_all
+from mpu_bench.models.evaluation import METRICS
+from mpu_bench.report import front
+from mpu_bench.report.tables import Table
+from mpu_bench.selection.candidates import Candidate
+from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candidates, judge
+from mpu_bench.selection.repetition import model_of
+from mpu_bench.selection.rows import Source
 
 _FEWEST_ROWS = 100
 _TOLD = 5  # times, how far it is
 _WRITTEN = ("stream.csv", "stream.svg", "stream.png", "model.mpu")
 
 
-def refuse(given: Mapping[str, Any]) -> None:
-    """Refuse options that say nothing of a stream.
+def check(options: TryOptions) -> None:
+    """Reject options that say nothing of a stream.
 
     Raises
     ------
     ConfigError
         If one is given.
     """
-    from mpu_bench.errors import ConfigError
-
-    if names := [f"--{name}" for name, value in given.items() if value]:
+    names = [f"--{name}" for name in ("memory", "device", "split", "jobs", "any") if getattr(options, name)]
+    names += ["--threshold"] if options.threshold is not None else []
+    if names:
         raise ConfigError(f"{', '.join(names)}: cannot be given with --online, which judges rows as they come")
 
 
@@ -59,26 +65,18 @@ def judge_online(
     int
         The exit code.
     """
-    from mpu_bench.data.download.progress import for_console
-    from mpu_bench.errors import DataError
-    from mpu_bench.files import told_if_unwritable, write_all
-    from mpu_bench.models.evaluation import METRICS
-    from mpu_bench.report import front
-    from mpu_bench.selection.online import candidates, judge
-    from mpu_bench.selection.repetition import model_of
-
     source = _in_order(source)
     data, name = source.load(for_console(console(stderr=True))), source.dataset
     all_rows = data.problem.n + data.problem.n_test
     if all_rows < _FEWEST_ROWS:
         raise DataError(f"{name}: has {all_rows} rows; a stream needs {_FEWEST_ROWS} to be judged by")
     tried = candidates(data.width, budgets)
-    tried, told = chosen(tried) if chosen else tried, 0
+    tried, reported = chosen(tried) if chosen else tried, 0
 
     def changed(stream: Stream) -> None:
-        nonlocal told
-        if (part := stream.rows * _TOLD // all_rows) > told:
-            told, value = part, 100 * stream.chosen.value(stream.metric)
+        nonlocal reported
+        if (part := stream.rows * _TOLD // all_rows) > reported:
+            reported, value = part, 100 * stream.chosen.value(stream.metric)
             say(f"row {stream.rows:,} of {all_rows:,}: {stream.chosen.name}, {METRICS[stream.metric]} {value:.2f} %")
 
     with told_if_unwritable(folder):
@@ -97,9 +95,6 @@ def judge_online(
 
 def _in_order(source: Source) -> Source:
     """Return a source whose rows stay in their order: those of a file are split after the first ones."""
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.selection.online import WARM_UP
-
     card = source.options.get(catalog.CARD)
     if card is None or "split" not in card:
         return source
@@ -108,23 +103,27 @@ def _in_order(source: Source) -> Source:
 
 def _print(stream: Stream, name: str) -> None:
     """Print the table, the choice, and how far the metric moved along the stream."""
-    from mpu_bench.display.terminal import Drawn
-    from mpu_bench.models.evaluation import METRICS
-    from mpu_bench.report.tables import Table
-
     words, chosen = METRICS[stream.metric], stream.chosen
     headings = ["classifier", f"{words}, %", f"last {stream.window:,} rows", "a row", "support vectors", "settings"]
     every = sorted((*stream.contenders, *stream.references), key=lambda each: -each.value(stream.metric))
-    rows = [(each.name, *_percent(stream, each), *_details(stream, each)) for each in every]
+    rows = [
+        (
+            each.name,
+            f"{100 * each.value(stream.metric):.2f}",
+            f"{100 * each.rolling(stream.metric)[-1]:.2f}",
+            *_details(stream, each),
+        )
+        for each in every
+    ]
     console().print(Drawn(Table(headings, rows, "lrrrrl"), framed=False))
     of = {row[0]: row[1] for row in rows}
-    told = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
-    told += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
+    summary = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
+    summary += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
     test = f"Wilcoxon over blocks of {stream.block:,} rows, p = {stream.chance:.2g}"
     if stream.is_better:
-        say(f"{name}: take {chosen.name}: {told}; better beyond chance ({test})")
+        say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")
     else:
-        say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {told} ({test})")
+        say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {summary} ({test})")
     rolling = chosen.rolling(stream.metric)
     windows = [(value, row) for value, row in zip(rolling, stream.ends, strict=True) if row >= stream.window]
     if len(windows) > 1:
@@ -134,14 +133,8 @@ def _print(stream: Stream, name: str) -> None:
         say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
 
 
-def _percent(stream: Stream, track: Track) -> tuple[str, str]:
-    return f"{100 * track.value(stream.metric):.2f}", f"{100 * track.rolling(stream.metric)[-1]:.2f}"
-
-
 def _details(stream: Stream, track: Track) -> tuple[str, str, str]:
     """Return microseconds for a row, vectors and settings of a classifier; nothing of a reference."""
-    from mpu_bench.selection.online import Contender
-
     if not isinstance(track, Contender):
         return "", "", ""
     leader = track.leader(stream.metric)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from mpu_bench.cli.options import console, write
 from mpu_bench.display.terminal import Drawn, Terminal, reason, styled
+from mpu_bench.errors import StoreError
+from mpu_bench.files import is_folder, told_if_unwritable
 from mpu_bench.quantities import format_number
-from mpu_bench.report import checked
+from mpu_bench.report import checked, overview
 from mpu_bench.report.overview import SENTENCES, PaperTable, besides, by_paper, overview_rows
 from mpu_bench.report.tables import Table
+from mpu_bench.results.folder import results_folders
+from mpu_bench.verdict import cells
 from mpu_bench.verdict.baseline import Check
+from mpu_bench.verdict.baseline import check as check_folder
 from mpu_bench.verdict.cells import (
     Cell,
     do_not_come_out,
@@ -22,8 +30,50 @@ from mpu_bench.verdict.cells import (
 from mpu_bench.verdict.regression import Difference, Results, same_machine
 from mpu_bench.verdict.verdict import Finding, Verdict
 
+_BASELINE = Path("results/baseline")
 _NAMES = {SENTENCES: "claims", "all": ""}  # of the tables of papers
 _TO_THE_RIGHT = ("reported", "measured", "allowed")  # columns
+
+
+def check(results: Sequence[Path], baseline: Path | None, *, strict: bool, everything: bool, form: str) -> bool:
+    """Print what `mpu-bench check` reports, and return whether nothing has changed; the parameters are the options."""
+    if baseline is not None and not is_folder(baseline):
+        raise StoreError(f"--baseline {baseline}: no such folder")
+    kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
+    checks = [check_folder(folder, kept) for folder in results or results_folders(Path("results"))]
+    if form == "table":
+        _print(checks, bool(results) or everything, everything, console())
+    elif form == "github":
+        write(checked.github_text(checks))
+        _summarize(checked.markdown_summary(checks))
+    else:
+        write((checked.json_text(checks) if form == "json" else checked.junit_text(checks, strict)) + "\n")
+    return not any(each.has_changed or (strict and each.differs) for each in checks)
+
+
+def _summarize(text: str) -> None:
+    """Append Markdown to the summary of a job of GitHub's, which it names a file for; elsewhere print it."""
+    if not (name := os.environ.get("GITHUB_STEP_SUMMARY")):
+        return write(text)
+    with told_if_unwritable(path := Path(name)), path.open("a", encoding="utf-8") as file:
+        file.write(text)
+    return None
+
+
+def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Terminal) -> None:
+    if len(checks) == 1:
+        (check,) = checks
+        print_cells(check.name, check.cells, everything, terminal)
+        terminal.tell(f"{check.name}: {cells.summarize_verdicts(check.cells)}")
+    else:
+        names = {check.name for check in checks}
+        whole = [check for check in checks if check.config == check.name or check.config not in names]
+        print_overview(overview.by_table(map(overview.of_check, whole)), terminal, listed, everything)
+        if not listed:
+            terminal.tell(
+                f"details of an experiment: mpu-bench check {checks[0].folder}; of all: mpu-bench check --all"
+            )
+    print_changes(checks, terminal)
 
 
 def print_cells(name: str, cells: Sequence[Cell], everything: bool, console: Terminal) -> None:
@@ -80,7 +130,7 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
         rows = [
             (
                 each.name,
-                reason("; ".join(mismatch.words("first", "second") for mismatch in each.mismatches)),
+                reason("; ".join(change.words("first", "second") for change in each.mismatches)),
                 "" if each.ratio is None else f"{each.ratio:.2f}",
             )
             for each in faulty

@@ -1,4 +1,4 @@
-"""The greatest numbers that a config may hold, and how many runs it may come to, counted before any is made."""
+"""The largest numbers that a config may hold, and how many runs it may have, counted before any is made."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def product(counts: Iterable[int]) -> int:
 
 
 def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
-    """Refuse to tune more parameters, or by more runs, than there may be; see `_check_bound`."""
+    """Reject a tuning of too many parameters, or by too many runs."""
     _check_bound(len(tried), "parameters", MOST_TUNED, node)
     _check_bound(product([combinations(tried), splits]), "trials", MOST_RUNS, node)
 
 
 def _swept(node: Node) -> int:
-    """Refuse empty lists, and return how many combinations there are."""
+    """Reject empty lists, and return how many combinations there are."""
     for name, value in node.value.items():
         if value == []:
             raise node[name].error("an empty list sweeps nothing")
@@ -59,7 +59,7 @@ def _swept(node: Node) -> int:
 
 
 def _check_bound(count: int, what: str, most: int, node: Node) -> None:
-    """Refuse what comes to more than it may.
+    """Reject what is more than the limit.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _check_bound(count: int, what: str, most: int, node: Node) -> None:
     """
     if count > most:
         said = f"{count:,}" if count < _UNCOUNTED else f"{_UNCOUNTED:,} or more"
-        raise node.error(f"comes to {said} {what}, and may come to {most:,} at most; give fewer values")
+        raise node.error(f"has {said} {what}, and the limit is {most:,}; give fewer values")
 
 
 class PlanSize:

@@ -13,7 +13,7 @@ from mpu_bench.config.rules import check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.document import Document, Node
 
-_SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run comes to
+_SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run reaches
 
 
 def check_together(
@@ -23,7 +23,7 @@ def check_together(
     choices: Sequence[SolverChoice],
     labels: Collection[str],
 ) -> None:
-    """Refuse what does not go together.
+    """Reject what does not go together.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def check_together(
 
 
 def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse a stop at a suboptimality that cannot be known."""
+    """Reject a stop at a suboptimality that cannot be known."""
     if not content.optimum:
         raise node.error("needs the optimum; set optimum: true")
     if any(choice.tuning is not None for choice in choices):
@@ -64,7 +64,7 @@ def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: N
 def _check_seconds_of(
     name: str, datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node
 ) -> None:
-    """Refuse other than one run whose seconds are meant by ``stop: {seconds_of: {solver: name}}``."""
+    """Require exactly one run whose seconds are meant by ``stop: {seconds_of: {solver: name}}``."""
     for label in dict.fromkeys(dataset.label for dataset in datasets):
         there = [choice for choice in choices if choice.only_for in (None, label)]
         meant = Counter(str(choice.kernel) for choice in there if choice.name == name)
@@ -77,9 +77,9 @@ def _check_seconds_of(
 
 
 def _check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse runs that nothing ends for sure: neither a rule of the solver's own, nor one of the config, nor a limit.
+    """Reject runs that nothing ends for sure: neither a rule of the solver's own, nor one of the config, nor a limit.
 
-    Gaps, suboptimality and kernel evaluations are no such rules: a run need not come to them.
+    Gaps, suboptimality and kernel evaluations are no such rules: a run need not reach them.
     """
     rules = {name: limit for name, limit in content.stop.model_dump().items() if limit is not None}
     if content.limits.seconds is not None or rules.keys() & _SURE_ENDS:
@@ -88,7 +88,7 @@ def _check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> N
     endless = [choice.name for choice in choices if named in (None, choice.name)]
     endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
     given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
-    why = f" for sure (it may never come to stop: {{{given}}})" if given else ""
+    why = f" for sure (it may never reach stop: {{{given}}})" if given else ""
     for solver in map(solvers.load, endless):
         if not solver.ends and solver.sliceable:
             raise node.error(
@@ -99,7 +99,7 @@ def _check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> N
 
 
 def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
-    """Refuse solvers of two classes on datasets of more, and weights of classes that a dataset does not have."""
+    """Reject solvers of two classes on datasets of more, and weights of classes that a dataset does not have."""
     for dataset, choice in itertools.product(datasets, choices):
         pairs = [(choice.name, choice.parameters)]
         if choice.tuning is not None:

@@ -1,4 +1,4 @@
-"""What a config comes to: an experiment with every sweep written out, as the rest of the project receives it."""
+"""What a config says: an experiment with every sweep written out, as the rest of the project receives it."""
 
 from __future__ import annotations
 

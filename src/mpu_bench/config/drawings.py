@@ -36,7 +36,7 @@ class Drawing(Strict):
 
 
 def check_drawings(drawings: Sequence[Drawing], node: Node, labels: Collection[str] | None) -> None:
-    """Refuse what cannot be drawn: a dataset that does not exist, an axis where none is chosen, one figure twice.
+    """Reject what cannot be drawn: a dataset that does not exist, an axis where none is chosen, one figure twice.
 
     Parameters
     ----------

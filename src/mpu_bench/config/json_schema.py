@@ -38,13 +38,17 @@ class _Generator(GenerateJsonSchema):
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
         """Return the schema of what may be given, before the validator has seen it."""
-        made = super().function_before_schema(schema)
-        return {"anyOf": [made["items"], made]} if made.get("type") == "array" and "items" in made else made
+        generated = super().function_before_schema(schema)
+        return (
+            {"anyOf": [generated["items"], generated]}
+            if generated.get("type") == "array" and "items" in generated
+            else generated
+        )
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Return the schema without a default that says nothing."""
-        made = super().default_schema(schema)
-        return {key: each for key, each in made.items() if key != "default" or not isinstance(each, dict | None)}
+        generated = super().default_schema(schema)
+        return {key: each for key, each in generated.items() if key != "default" or not isinstance(each, dict | None)}
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """Return the schema of a model without its name."""
@@ -92,8 +96,8 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
         field = File.model_fields[key]
         fields[key] = Annotated[(each, *field.metadata, Field(description=field.description))], field.default
     model: type[File] = create_model("File", __base__=File, **fields)
-    made = model.model_json_schema(schema_generator=_Generator)
-    keys = made["properties"]
+    generated = model.model_json_schema(schema_generator=_Generator)
+    keys = generated["properties"]
     nullable = {key: {"anyOf": [each, {"type": "null"}]} for key, each in keys.items() if key != "profiles"}
     keys["profiles"]["additionalProperties"] = {
         "type": "object",
@@ -103,7 +107,7 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
     }
     without_plugins = {"properties": {"solvers": {"items": {"$ref": "#/$defs/known-solver"}}}}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A config of mpu-bench"}
-    return head | made | {"if": {"required": ["plugins"]}, "else": without_plugins}
+    return head | generated | {"if": {"required": ["plugins"]}, "else": without_plugins}
 
 
 def _named(what: str, entries: Mapping[str, Any], base: type[Strict] = _OneKey) -> Any:

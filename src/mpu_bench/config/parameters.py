@@ -126,24 +126,24 @@ def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str,
         )
     if isinstance(checked.get("score_threshold"), Scaled):
         raise node.error("score_threshold must be a number")
-    own = {key: value for key, value in checked.items() if key not in APART}
+    of_solver = {key: value for key, value in checked.items() if key not in APART}
     try:  # what goes together, the solver itself knows
-        solver = solvers.load(name)(**own)
+        solver = solvers.load(name)(**of_solver)
         if solver.kernels != "linear":
             solver.check_kernel(kernel.build(lambda width: width))
     except ConfigError as error:
         raise node.error(str(error)) from None
     except TypeError:
         # a solver may compute with its parameters, which waits for the data where one is relative to them
-        if not any(isinstance(value, Scaled | Derived) for value in own.values()):
+        if not any(isinstance(value, Scaled | Derived) for value in of_solver.values()):
             raise
     return checked
 
 
 def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
-    """Refuse a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it.
+    """Reject a solver of a plugin that cannot say which objective it has, or which solver finds the optimum of it.
 
-    Its answers are kept, so that its plugin need not be asked again when the plan is made.
+    Its answers are kept, so that its plugin need not answer again when the plan is made.
     """
     named = [(choice.name, choice.parameters)]
     if choice.tuning is not None:
@@ -159,7 +159,7 @@ def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
 
 
 def _check_optimum(optimum: Optimum | None) -> None:
-    """Refuse as `Solver.optimum_solver` what is no solver with its parameters."""
+    """Reject an `optimum_solver` that names no solver with its parameters."""
     if optimum is None:
         return
     name, parameters = optimum

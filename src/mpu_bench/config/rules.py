@@ -28,7 +28,7 @@ def _list(given: Any) -> Any:
 
 
 class After(Strict):
-    """A position on the axis of a curve: where the run had made so many passes; or all ``later`` ones, as a mean."""
+    """A position on a curve: where the run had made this number of passes; or all ``later`` ones, as a mean."""
 
     passes: Positive
     later: bool = False
@@ -112,7 +112,7 @@ class _Statement(Strict):
     def _has_few_points(self) -> Self:
         points = sum(map(combinations, self.each))
         if points > MOST_POINTS:
-            raise MisfitError("each", f"comes to {points:,} points, and may come to {MOST_POINTS:,} at most")
+            raise MisfitError("each", f"has {points:,} points, and the limit is {MOST_POINTS:,}")
         return self
 
     def points(self) -> Iterator[dict[str, Any]]:
@@ -139,7 +139,7 @@ class OrderStatement(_Statement):
 
 
 class AlikeStatement(_Statement):
-    """``quantity`` of ``of`` is about that of each of ``than``: as near as rules.yaml asks of what is alike.
+    """``quantity`` of ``of`` is about that of each of ``than``: as near as rules.yaml requires of what is alike.
 
     Or ``within`` so much, where the paper says how much, or within ``within_factor``.
     """
@@ -167,9 +167,9 @@ class TrendStatement(_Statement):
 
 
 class Extent(Strict):
-    """A position on an axis: so many times n, the number of training examples, or n^2, or the curve's own end.
+    """A position on an axis: a multiple of n, the number of training examples, or n^2, or the curve's own end.
 
-    Or where the curve of ``of`` had made so many ``passes``.
+    Or where the curve of ``of`` had made this number of ``passes``.
     """
 
     examples: Positive | None = None
@@ -248,7 +248,7 @@ class BoundStatement(_Statement):
 
 
 class NumberStatement(_Statement):
-    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml asks.
+    """The mean of ``quantity`` of ``of`` is ``printed``, as near as rules.yaml requires.
 
     Or at every point ``within`` so much, where the paper gives a number roughly.
     """
@@ -379,7 +379,7 @@ class Judging(Strict):
 def check_judging(
     judging: Judging, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
 ) -> None:
-    """Refuse names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, sentences.
+    """Reject names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, sentences.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ def check_judging(
 def check_statement(
     statement: Any, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
 ) -> None:
-    """Refuse names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
+    """Reject names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
     for below in (node["of"], node["over"], *_entries(node["than"]), *_entries(node["each"]), node):
         _check_where(below, labels, known)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
@@ -440,7 +440,7 @@ def _check_where(node: Node, labels: Collection[str] | None, known: Collection[s
 
 
 def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
-    """Refuse a name, or one of a list, that does not exist; nothing is refused where nothing is named."""
+    """Reject a name, or one of a list, that does not exist; nothing is refused where nothing is named."""
     if valid is None:
         return
     given = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []
@@ -451,7 +451,7 @@ def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
 
 
 def check_column(table: str, column: str, node: Node, table_node: Node) -> None:
-    """Refuse a published table that does not exist, or a column that it does not have."""
+    """Reject a published table that does not exist, or a column that it does not have."""
     if table not in published.names():
         raise table_node.unknown("table", table, published.names())
     columns = published.table(table)[0]

@@ -119,13 +119,13 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
     if content.datasets is None:
         return _dataset(document["dataset"])
     entries = [document["datasets"][position] for position in range(len(content.datasets))]
-    found: dict[str, tuple[DatasetChoice, ...]] = {}
+    by_label: dict[str, tuple[DatasetChoice, ...]] = {}
     for entry in entries:
         choices = _dataset(entry)
-        if choices[0].label in found:
+        if choices[0].label in by_label:
             raise entry.error(f"'{choices[0].label}' stands twice; give one another label with as: NAME")
-        found[choices[0].label] = choices
-    return tuple(itertools.chain.from_iterable(found.values()))
+        by_label[choices[0].label] = choices
+    return tuple(itertools.chain.from_iterable(by_label.values()))
 
 
 def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
@@ -209,7 +209,7 @@ def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, N
 
 
 def _check_per_dataset(node: Node, labels: Sequence[str]) -> None:
-    """Refuse what names a dataset that does not exist, or leaves one without a value."""
+    """Reject what names a dataset that does not exist, or leaves one without a value."""
     if not isinstance(node.value, Mapping):
         raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
     for label in labels:
@@ -240,12 +240,6 @@ def _expanded(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 # ------------------------------------------------------------------ three: validate plain entries
-
-
-def _kernel(name: str, node: Node) -> KernelChoice:
-    """Check a kernel with one value for each parameter."""
-    checked = dict(node.validated(KERNELS[name].options))
-    return KernelChoice(name, {key: value for key, value in checked.items() if value is not None})
 
 
 def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
@@ -284,7 +278,7 @@ class TuningGrid:
         ]
 
     def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
-        """Refuse to tune what is no parameter of a solver or kernel, or is given as well."""
+        """Reject what is tuned and is no parameter of a solver or kernel, or is given as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:
@@ -378,15 +372,15 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
     ``labels`` are those of the datasets, ``size`` counts the runs.
     """
     name, below = _named(node, "solver", solvers.SOLVERS)
-    root, own = node.document.root, below.value
-    kernel_node = below["kernel"] if "kernel" in own else root["kernel"].holding(content.kernel)
-    tune_node = below["tune"] if "tune" in own else root["tune"]
+    root, options = node.document.root, below.value
+    kernel_node = below["kernel"] if "kernel" in options else root["kernel"].holding(content.kernel)
+    tune_node = below["tune"] if "tune" in options else root["tune"]
     fields = names_of_parameters(name)
-    budgeted = "vectors" in fields and "vectors" not in own and content.budget is not None
+    budgeted = "vectors" in fields and "vectors" not in options and content.budget is not None
     budgets = (
         [{"vectors": each} for each in content.budget.vectors] if budgeted and content.budget is not None else [{}]
     )
-    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | own
+    entry = {"kernel": kernel_node.value, "tune": tune_node.value} | options
     for label, chosen in _selected(below.holding(entry), labels):
         grid = _grid(tune_node.holding(chosen.value["tune"]))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})
@@ -423,8 +417,14 @@ def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
 def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
     """Check a kernel's combinations; each with every combination of the values to be tried, one where there is none."""
     grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below.value, _KERNEL_PREFIX)
-    for given in _expanded(below.value):
-        choices = [_kernel(name, below.holding(given | values)) for values in grid.values(_KERNEL_PREFIX)]
+    for one in _expanded(below.value):
+        nodes = [below.holding(one | values) for values in grid.values(_KERNEL_PREFIX)]
+        choices = [
+            KernelChoice(
+                name, {key: value for key, value in node.validated(KERNELS[name].options) if value is not None}
+            )
+            for node in nodes
+        ]
         _check_linear(solver, choices[0], entry)
         yield choices
 

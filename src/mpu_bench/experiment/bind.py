@@ -56,7 +56,7 @@ def build_solver(name: str, parameters: Mapping[str, Any], n: int) -> Solver:
     Raises
     ------
     ConfigError
-        If a parameter is outside its range, or does not suit so many examples.
+        If a parameter is outside its range, or does not suit this number of examples.
     """
     numbers: dict[str, Any] = {
         key: value.resolve(lambda _n: n) if isinstance(value, Scaled) else value for key, value in parameters.items()

@@ -20,7 +20,7 @@ from mpu_bench.quantities import Record
 LOST_SHARE = 0.2
 #: with more its processor seconds may be a quarter too many
 _MOST_WAITED_SHARE = 2 / 3
-_TOLD_SHARE = 0.005  # of less, "0%" would be told
+_SMALLEST_SHARE = 0.005  # less would read "0%"
 #: a single turn of another process lasts a few milliseconds, so less says something of chance, not of the machine
 LEAST_WAITING_SECONDS = 0.01
 #: steal is counted in whole ticks, so one tick may stand for nearly none, and two for one at least
@@ -66,8 +66,8 @@ class Probe:
 
         NaN where the clock is too coarse for them.
         """
-        made, seconds = self._last
-        if time.monotonic() - made > _SECONDS_BETWEEN_PROBES:
+        measured_at, seconds = self._last
+        if time.monotonic() - measured_at > _SECONDS_BETWEEN_PROBES:
             seconds = self._fastest_try()
             self._last = time.monotonic(), seconds
         return seconds
@@ -111,9 +111,9 @@ def why(run: Record, fastest_probe: float) -> str:
     reasons = []
     if waited + stolen > LOST_SHARE * wall:
         share = f"{waited / wall:.0%} of its wall seconds" if waited < wall else "longer than it trained"
-        reasons += [f"waited {share}"] if waited > _TOLD_SHARE * wall else []
+        reasons += [f"waited {share}"] if waited > _SMALLEST_SHARE * wall else []
         lost = f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"
-        reasons += [lost] if stolen > _TOLD_SHARE * wall else []
+        reasons += [lost] if stolen > _SMALLEST_SHARE * wall else []
     elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
         reasons.append(f"was stopped for {idle / wall:.0%} of its wall seconds")
     if (slowdown := _slowdown(run, fastest_probe)) > SLOW_PROBE:
@@ -143,7 +143,7 @@ def _known(number: float | None) -> float:
 def load_of_others() -> float:
     """Return how many other threads of this machine want a processor, looking a few times in 20 ms (Linux; else NaN).
 
-    To be asked before this process starts any of its own.
+    To be called before this process starts threads.
     """
     looks = []
     for _ in range(_LOOKS):

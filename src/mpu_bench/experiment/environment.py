@@ -44,7 +44,7 @@ def describe(threads: int, kernel_memory: int | None = None, host: str = "") -> 
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": {"mpu-bench": __version__} | {name: _version(name) for name in _PACKAGES},
-        "peers": {name: found for name in _PEERS if (found := _version(name))},
+        "peers": {name: installed for name in _PEERS if (installed := _version(name))},
         "blas": blas(),
         "threads": threads,
         "kernel_memory": kernel_memory,

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +22,7 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import UserError
 from mpu_bench.experiment.plan import Plan, marks_of
-from mpu_bench.experiment.run import Run
+from mpu_bench.experiment.run import Run, record_of
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.resources import bundled, config_path
@@ -103,53 +105,36 @@ class Estimates:
     """
 
     def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:
-        own = _by_settings(records)
+        of_folder = _by_settings(records)
         self._means: dict[tuple[int, tuple[Any, ...], Size], Expected | None] = {}
         self._sizes: dict[str, Size] = {}
-        marks = marks_of(experiment, plan) if own else []
+        marks = marks_of(experiment, plan) if of_folder else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [each for each in experiment.options if each.startswith("--")]
         source = Path(experiment.source)
         shipped = config_path(source.stem)
         is_shipped = shipped is not None and source.resolve() == shipped.resolve()
         is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
-        self._earlier = [own, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
+        self._earlier = [of_folder, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published
 
     def expected(self, runs: Sequence[Run]) -> list[Expected]:
-        """Return what each run will take.
+        """Return what each of some runs of the plan will take."""
+        return list(map(self._expected, runs))
 
-        Parameters
-        ----------
-        runs : sequence of Run
-            Of the plan.
-        """
-        return [self._bounded(run) for run in runs]
-
-    def _bounded(self, run: Run) -> Expected:
+    def _expected(self, run: Run) -> Expected:
         """Return the mean of the nearest earlier runs, but no more than the config lets a run train."""
-        size, limit = self._size(run), run.settings.stop.seconds
-        changed = self._changes.get(id(run), "")
+        size, limit, row = self._size(run), run.settings.stop.seconds, record_of(run)
+        changed = self._changes.get(id(run))
         means = (
             self._mean(index, key, size)
-            for index, its_changes in enumerate((changed, ""))
-            for key in _keys(run, its_changes)
+            for index, overridden in enumerate((changed, None))
+            for key in _keys(replace(row, overridden=overridden))
         )
         known = next((mean for mean in means if mean is not None), Expected(None, _OVERHEAD_SECONDS))
-        if known.seconds is None:
-            known = known._replace(reported=self._reported(run))
+        if known.seconds is None and not (changed or row.trial):
+            known = known._replace(reported=published_beside(self._tables, row).get("train_seconds"))
         return known if known.seconds is None or limit is None else known._replace(seconds=min(known.seconds, limit))
-
-    def _reported(self, run: Run) -> float | None:
-        """Return the seconds that the paper reports of a run, if it does."""
-        if run.trial is not None or self._changes.get(id(run)):
-            return None
-        solver = run.solver
-        row = Record(
-            dataset=run.dataset.label, solver=solver.name, kernel=str(solver.kernel), budget_vectors=solver.vectors,
-            parameters=json.dumps(dict(solver.parameters), default=to_json),
-        )  # fmt: skip
-        return published_beside(self._tables, row).get("train_seconds")
 
     def _mean(self, index: int, key: tuple[Any, ...], size: Size) -> Expected | None:
         """Return the means of the earlier runs that have a key, and whose data are of a size, and their most memory.
@@ -179,32 +164,19 @@ _Index = Mapping[tuple[Any, ...], Sequence[tuple[Size, Record]]]
 
 def _by_settings(records: Records) -> _Index:
     """Return records with seconds by their keys, with the size of their data."""
-    found: dict[tuple[Any, ...], list[tuple[Size, Record]]] = {}
-    for record in records:
-        if _has_seconds(record):
-            for key in _keys_of_record(record):
-                found.setdefault(key, []).append((_size_of_record(record), record))
-    return found
+    index: defaultdict[tuple[Any, ...], list[tuple[Size, Record]]] = defaultdict(list)
+    for record in filter(_has_seconds, records):
+        for key in _keys(record):
+            index[key].append((_size_of_record(record), record))
+    return index
 
 
-def _keys(run: Run, changed: str) -> Iterable[tuple[Any, ...]]:
+def _keys(record: Record) -> Iterable[tuple[Any, ...]]:
     """Yield by what a run is compared with earlier ones: first those that differ in nothing but their seed."""
-    solver = run.solver
-    alike = (run.dataset.label, solver.name, run.trial is not None, changed, solver.vectors)
-    parameters = json.dumps(dict(solver.parameters), default=to_json)
-    yield "same", *alike, _parameters(solver.name, parameters), str(solver.kernel)
-    yield "like", *alike, _parameters(solver.name, parameters, _OF_THE_PROBLEM), solver.kernel.name
-
-
-def _keys_of_record(record: Record) -> Iterable[tuple[Any, ...]]:
     alike = (record.dataset, record.solver, bool(record.trial), record.overridden or "", record.budget_vectors)
-    yield "same", *alike, _parameters(record.solver, record.parameters), record.kernel
-    yield (
-        "like",
-        *alike,
-        _parameters(record.solver, record.parameters, _OF_THE_PROBLEM),
-        record.kernel.partition("(")[0],
-    )
+    parameters, kernel = (record.solver, record.parameters), record.kernel
+    yield "same", *alike, _parameters(*parameters), kernel
+    yield "like", *alike, _parameters(*parameters, _OF_THE_PROBLEM), kernel.partition("(")[0]
 
 
 @cache
@@ -259,10 +231,10 @@ def _typical() -> Mapping[str, Sequence[Record]]:
         return {}
     types: dict[str, Callable[[str], Any]] = dict.fromkeys(COLUMNS, str)
     types["budget_vectors"] = lambda text: int(text) if text else None
-    found: dict[str, list[Record]] = {}
+    runs: defaultdict[str, list[Record]] = defaultdict(list)
     for row in read_csv(path, types | {"train_seconds": float, "overhead_seconds": float}):
-        found.setdefault(row["experiment"], []).append(Record(**row, status=RunStatus.DONE))
-    return found
+        runs[row["experiment"]].append(Record(**row, status=RunStatus.DONE))
+    return runs
 
 
 def typical_rows(records: Records) -> list[dict[str, Any]]:
@@ -273,21 +245,20 @@ def typical_rows(records: Records) -> list[dict[str, Any]]:
     records : iterable of Record
         The runs of any experiments.
     """
-    found: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        if _has_seconds(record):
-            settings = record.row(_SETTINGS) | {
-                "trial": "tuning" if record.trial else "",
-                "parameters": _parameters(record.solver, record.parameters),
-            }
-            found.setdefault(tuple(settings.values()), []).append(record)
+    by_settings: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
+    for record in filter(_has_seconds, records):
+        settings = record.row(_SETTINGS) | {
+            "trial": "tuning" if record.trial else "",
+            "parameters": _parameters(record.solver, record.parameters),
+        }
+        by_settings[tuple(settings.values())].append(record)
     return [
         dict(zip(_SETTINGS, settings, strict=True))
         | {
             "train_seconds": f"{statistics.fmean(map(training_seconds, alike)):.3g}",
             "overhead_seconds": f"{_mean_overhead(alike):.3g}",
         }
-        for settings, alike in found.items()
+        for settings, alike in by_settings.items()
     ]
 
 

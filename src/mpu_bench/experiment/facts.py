@@ -31,7 +31,7 @@ def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:
 
 
 def check_config(experiment: Experiment, store: Store) -> None:
-    """Refuse a second config of one name, whose results would stand among those of the first.
+    """Reject a second config of one name, whose results would stand among those of the first.
 
     An edited file is the same config still, and so is one that was moved with its results, or copied.
 

@@ -85,15 +85,8 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Compiler:
-    """Whether a function begins, or ends, to be compiled or loaded while a worker gets ready."""
-
-    begins: bool
-
-
-@dataclass(frozen=True)
-class Evaluating:
-    """Whether a worker begins to evaluate a model, or goes on to train it."""
+class Aside:
+    """Whether a worker begins, or ends, what does not count of its phase: compiling, loading code, evaluating."""
 
     begins: bool
 
@@ -167,11 +160,10 @@ class Failed:
 
 #: messages while a run is under way
 News = Phase | Compiled | Progress
-Message = News | Compiler | Evaluating | Work | Prepared | Finished | Failed
+Message = News | Aside | Work | Prepared | Finished | Failed
 
 _KINDS: dict[str, TypeAdapter[Any]] = {
-    kind.__name__: TypeAdapter(kind)
-    for kind in (Phase, Compiler, Evaluating, Compiled, Progress, Work, Prepared, Finished, Failed)
+    kind.__name__: TypeAdapter(kind) for kind in (Phase, Aside, Compiled, Progress, Work, Prepared, Finished, Failed)
 }
 
 
@@ -194,8 +186,8 @@ def decode(line: bytes) -> Message:
         raise ValueError(f"no message: {plain(line[:100].decode(errors='replace'))}")
     try:
         message: Message = adapter.validate_json(content, strict=True)
-    except ValidationError as fault:
-        raise ValueError(f"no message: {plain(str(fault), 300)}") from fault
+    except ValidationError as error:
+        raise ValueError(f"no message: {plain(str(error), 300)}") from error
     return message
 
 

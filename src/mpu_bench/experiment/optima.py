@@ -1,7 +1,7 @@
-"""The cache of optima: what one experiment has found serves all others that use the same data directory.
+"""The cache of optima: those of one experiment serve all others that use the same data directory.
 
-Suboptimality and what stops by it are set against what it holds, so a file has a checksum, and an optimum certifies
-itself. One that is damaged, changed or of a version without checksums is found again, with a remark.
+Suboptimality and what stops by it are set against what it holds, so a file has a checksum. One that is damaged, or of a
+version without checksums, is computed again, with a remark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from mpu_bench.results.rows import DamagedError
 Result = tuple[Record, list[Record]]  # a run, and its checkpoints
 
 _LARGEST = 2**24  # bytes of a file
-_ROUNDING = 1e-6  # of a gap; a certificate may add a bound on rounding of its own, which is less than its gap
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ class OptimaCache:
                 return None
             text = files.read_bounded(path, _LARGEST, StoreError)
             return _checked(rows.parse_mapping(text.decode(errors="replace")))
-        except (OSError, StoreError, DamagedError) as fault:
-            self.remark(f"{path}: this kept optimum cannot be used and is found again ({fault})")
+        except (OSError, StoreError, DamagedError) as error:
+            self.remark(f"{path}: this cached optimum cannot be used and is computed again ({error})")
             return None
 
     def save(self, key: str, result: Result) -> None:
@@ -62,27 +61,15 @@ class OptimaCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_text(path, json.dumps(kept | {"checksum": provenance.content_hash(**kept)}))
-        except OSError as fault:
-            why = fault.strerror or fault
-            self.remark(f"{path}: cannot be written ({why}); other experiments will find this optimum again")
+        except OSError as error:
+            why = error.strerror or error
+            self.remark(f"{path}: cannot be written ({why}); other experiments will compute this optimum again")
 
 
 def _checked(kept: dict[str, Any]) -> Result:
-    """Return what a file of the cache holds, if it is what was written, and certifies itself."""
+    """Return what a file of the cache holds, if it is what was written."""
     if (checksum := kept.pop("checksum", None)) is None:
         raise DamagedError("it has no checksum: an earlier version wrote it")
     if checksum != provenance.content_hash(kept.get("record") or {}, kept.get("checkpoints")):
         raise DamagedError("it does not fit its checksum: it was damaged or changed")
-    record = rows.record_of(kept["record"])
-    _check_certificate(record)
-    return record, list(map(rows.record_of, kept["checkpoints"]))
-
-
-def _check_certificate(record: Record) -> None:
-    """Refuse an optimum whose primal and dual objective do not give its gap."""
-    objective, dual, gap = record.objective, record.dual_objective, record.gap
-    if objective is None or dual is None or gap is None:  # not every optimum is certified so
-        return
-    least = objective / dual - 1 if dual > 0 else -1.0
-    if not -_ROUNDING <= least <= gap + _ROUNDING <= 2 * (least + _ROUNDING) + _ROUNDING:
-        raise DamagedError(f"objective {objective:.10g} and dual {dual:.10g} do not give its gap {gap:.2g}")
+    return rows.record_of(kept["record"]), list(map(rows.record_of, kept["checkpoints"]))

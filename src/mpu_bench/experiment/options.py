@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mpu_bench.config.read import Say
     from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.experiment.pool import Pool
-    from mpu_bench.experiment.pool.cluster.connect import Cluster
 
 _YES = {"1", "true", "yes", "on", "t", "y"}
 _P = ParamSpec("_P")
@@ -50,7 +49,52 @@ def option(default: Any, meaning: str, kind: Any = None, **typed: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class FolderOptions:
+    """Where data are."""
+
+    data: Path | str | None = option(
+        None,
+        "The data directory. By default MPU_BENCH_DATA, or your user data folder.",
+        Path | None,
+        metavar="DIR",
+        show_default=False,
+    )
+
+    @property
+    def home(self) -> DataDirectory:
+        """The data directory."""
+        return self._home(None, True)
+
+    def _home(self, mirror: str | None, offline: bool) -> DataDirectory:
+        from mpu_bench.data.download.cache import DataDirectory
+
+        return DataDirectory.from_options(None if self.data is None else Path(self.data), mirror, offline)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(FolderOptions):
+    """Where data are, and where they come from."""
+
+    mirror: str | None = option(
+        None,
+        "A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
+        str | None,
+        metavar="URL|DIR",
+        show_default=False,
+    )
+    offline: bool | None = option(
+        None, "Do not use the network. By default MPU_BENCH_OFFLINE decides.", bool, show_default=False
+    )
+
+    @property
+    def home(self) -> DataDirectory:
+        """The data directory."""
+        offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
+        return self._home(self.mirror, offline)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(DataOptions):
     """Where and how runs are made, and where their results go."""
 
     profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
@@ -71,25 +115,7 @@ class Options:
     results: Path | str = option(
         Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR"
     )
-    data: Path | str | None = option(
-        None,
-        "The data directory. By default MPU_BENCH_DATA, or your user data folder.",
-        Path | None,
-        metavar="DIR",
-        show_default=False,
-    )
-    mirror: str | None = option(
-        None,
-        "A mirror to try first for data files. By default MPU_BENCH_MIRROR.",
-        str | None,
-        metavar="URL|DIR",
-        show_default=False,
-    )
-    offline: bool | None = option(
-        None, "Do not use the network. By default MPU_BENCH_OFFLINE decides.", bool, show_default=False
-    )
     progress: bool = option(False, "Print on stderr what the command prints: a line per run, and remarks.", False)
-    machines: Cluster | None = field(init=False, default=None, repr=False, metadata={"kind": False})
 
     def __post_init__(self) -> None:
         """Make what programs give (whole numbers and paths of any type) what the command line gives.
@@ -105,45 +131,36 @@ class Options:
                 object.__setattr__(self, each.name, _whole(each.name, value, range(each.metadata["min"], most + 1)))
             if value is not None and each.metadata["kind"] in (Path, Path | None):
                 object.__setattr__(self, each.name, path_of(each.name, value))
-        object.__setattr__(self, "machines", self._cluster())
+        self._check_cluster()
 
     @property
     def folder(self) -> Path:
         """Where results are kept."""
         return Path(self.results)
 
-    @property
-    def home(self) -> DataDirectory:
-        """The data directory."""
-        from mpu_bench.data.download.cache import DataDirectory
+    def _check_cluster(self) -> None:
+        """Reject options that mean nothing without a cluster, or with one."""
+        from mpu_bench.experiment.pool.cluster.connect import scheduler_of
 
-        offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
-        return DataDirectory.from_options(None if self.data is None else Path(self.data), self.mirror, offline)
-
-    def _cluster(self) -> Cluster | None:
-        """Return the cluster that makes the runs, if one does."""
-        from mpu_bench.experiment.pool.cluster.connect import Cluster
-
+        if self.cluster is None and (self.jobs_per_worker > 1 or self.send_data):
+            flag = "--send-data" if self.send_data else "--jobs-per-worker"
+            raise ConfigError(f"{flag}: applies to a cluster; give --cluster, too")
         if self.cluster is not None:
             if self.jobs > 1:
                 raise ConfigError(
                     f"--jobs {self.jobs}: applies to this machine; with --cluster use --jobs-per-worker {self.jobs}"
                 )
-            return Cluster(self.cluster, self.jobs_per_worker, self.send_data)
-        if self.jobs_per_worker > 1 or self.send_data:
-            raise ConfigError(
-                f"{'--send-data' if self.send_data else '--jobs-per-worker'}: applies to a cluster; give --cluster, too"
-            )
-        return None
+            scheduler_of(self.cluster)
 
     def pool(self, say: Say, threads: int = 1) -> AbstractContextManager[Pool]:
         """Return what makes the runs: workers of this machine, or a cluster, whose news go to ``say``."""
         from mpu_bench.experiment.pool.cluster.connect import pool_of
         from mpu_bench.experiment.pool.local import LocalPool
 
-        if self.machines is None:
+        if self.cluster is None:
             return LocalPool(self.jobs, threads)
-        return pool_of(self.machines, self.home.folder, say)
+        slots, send_data = self.jobs_per_worker, self.send_data
+        return pool_of(self.cluster, self.home.folder, say, slots=slots, send_data=send_data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +209,7 @@ class ReproduceOptions(Options):
     save_models: bool = field(init=False, default=False, metadata={"kind": False})
 
     def __post_init__(self) -> None:
-        """Refuse a limit that is no size."""
+        """Reject a limit that is no size."""
         from mpu_bench.config.schema import bytes_of
 
         super().__post_init__()
@@ -254,8 +271,8 @@ def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str] | None, text: 
         return [given] if isinstance(given, str) else list(given or ())
     try:
         return [f"{key}={text(value)}" for key, value in given.items()]
-    except (TypeError, ValueError) as fault:
-        raise ConfigError(f"{keyword}: holds what no YAML file can: {fault}") from None
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{keyword}: holds what no YAML file can: {error}") from None
 
 
 def _one_of(value: Any) -> str:

@@ -11,10 +11,9 @@ from functools import cached_property
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import obstacle
-from mpu_bench.experiment import planned as planned_runs
 from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
 from mpu_bench.experiment.facts import check_config
-from mpu_bench.experiment.planned import PlannedRun
+from mpu_bench.experiment.plan import PlannedRun, inspect, needs_of
 from mpu_bench.experiment.runner import ChosenRuns
 from mpu_bench.files import is_file
 from mpu_bench.quantities import Record
@@ -51,7 +50,7 @@ class Outlook:
     def of(cls, chosen: ChosenRuns) -> Outlook:
         """Look at the chosen runs of an experiment, at its data and at its results folder; nothing is written."""
         home = chosen.options.home
-        every = planned_runs.inspect(chosen.plan, home)
+        every = inspect(chosen.plan, home)
         records, finished = _results(chosen, every)
         finished = set() if chosen.options.force else finished
         selected = set(map(id, chosen.runs))
@@ -90,23 +89,23 @@ class Outlook:
 
 
 def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
-    """Return the rows that there are, and the keys of the planned runs whose result holds; refuse what a run would."""
+    """Return the rows that there are, and the keys of the planned runs whose result holds; reject what a run would."""
     refuse_kept(chosen.folder)
     if not is_file(chosen.folder / FILE):
         return [], set()
     with Store(chosen.folder) as store:
         check_config(chosen.experiment, store)
-        return store.records(earlier=True), store.finished(planned_runs.needs_of(planned, chosen.plan))
+        return store.records(earlier=True), store.finished(needs_of(planned, chosen.plan))
 
 
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataDirectory) -> dict[int, str]:
     known: dict[str, str] = {}
-    found = {}
+    obstacles = {}
     for index, each in enumerate(planned):
         files = each.description.missing if each.description is not None else ()
         for file in files:
             known.setdefault(file.name, obstacle(file, home))
         why = each.unavailable or next(filter(None, (known[file.name] for file in files)), "")
         if why and each.run_id not in finished:
-            found[index] = why
-    return found
+            obstacles[index] = why
+    return obstacles

@@ -6,7 +6,6 @@ it stopped, and what fails stops nothing else. Data that may not or cannot be fe
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from mpu_bench.experiment.estimates import Estimate, Estimates
 from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.runner import ChosenRuns, Listener
 from mpu_bench.resources import config_names
 
@@ -31,12 +29,12 @@ from mpu_bench.resources import config_names
 class Step:
     """Runs of one config, as a rule on one dataset, and how long they train, as far as that is known.
 
-    ``products`` is about how many inner products a pass of each takes together.
+    ``examples`` is how many training examples they have together.
     """
 
     chosen: ChosenRuns
-    products: float
     estimate: Estimate
+    examples: int
 
     def __str__(self) -> str:
         labels = dict.fromkeys(run.dataset.label for run in self.chosen.runs)
@@ -68,8 +66,8 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     for paper in papers:
         if paper not in PAPERS:
             raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
-    found: list[Experiment] = []
-    faults: list[str] = []
+    matching: list[Experiment] = []
+    failures: list[str] = []
     left_out: list[str] = []
     profiles: set[str] = set()
     for name in config_names():
@@ -82,48 +80,33 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
                 left_out.append(name)
                 continue
             is_read = profile is None and not whole.plugins
-            found.append(whole if is_read else read_config(Path(name), profile=profile, say=say))
-        except UserError as fault:
-            faults.append(str(fault))
-    if profile is not None and profile not in profiles and not faults:
+            matching.append(whole if is_read else read_config(Path(name), profile=profile, say=say))
+        except UserError as error:
+            failures.append(str(error))
+    if profile is not None and profile not in profiles and not failures:
         raise ConfigError(f"--profile {profile}: no config has it: {nearest(profile, profiles)}")
     for name in left_out:
         say(f"{name}: left out, it has no profile '{profile}'")
-    return found, faults
+    return matching, failures
 
 
-def steps(found: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
-    """Divide experiments into steps, the cheapest first.
+def steps(experiments: Sequence[Experiment], options: ReproduceOptions) -> list[Step]:
+    """Divide experiments into steps, the cheapest first, and those of unknown time last, by their examples.
 
     On a cluster a step is a whole experiment, so that many machines have enough to do, and not one dataset of it.
     """
-    found_steps = []
-    for experiment in found:
+    divided = []
+    for experiment in experiments:
         runs = plan.plan(experiment)
         estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
-        for part in [[label] for label in labels] if options.machines is None else [[*labels]]:
+        for part in [[label] for label in labels] if options.cluster is None else [[*labels]]:
             chosen = [run for run in runs if run.dataset.label in part]
-            estimate, products = Estimate.of(estimates.expected(chosen)), sum(map(_products, chosen))
-            found_steps.append(Step(ChosenRuns(experiment, runs, chosen, options), products, estimate))
-    return sorted(found_steps, key=_cost(found_steps))
-
-
-def _cost(every: Sequence[Step]) -> Callable[[Step], float]:
-    """Return what steps are sorted by: their seconds; of one that is not known, those of its inner products.
-
-    What an inner product takes is the median over steps that are known. Where none is, it counts as a second.
-    """
-    known = [step for step in every if not step.estimate.unknown and step.products]
-    rate = statistics.median(step.estimate.seconds / step.products for step in known) if known else 1.0
-    return lambda step: rate * step.products if step.estimate.unknown else step.estimate.seconds
-
-
-def _products(run: Run) -> float:
-    """Return about how many inner products a pass takes: n, or with a kernel n times the vectors there may be."""
-    n = catalog.card(run.dataset.name, run.dataset.options).expected_rows()[0] or 1
-    vectors = run.solver.vectors or min(run.solver.parameters.get("vectors_at_most", n), n)
-    return float(n if run.solver.kernel.name == "linear" else n * vectors)
+            cards = (catalog.card(run.dataset.name, run.dataset.options) for run in chosen)
+            examples = sum(card.expected_rows()[0] or 0 for card in cards)
+            estimate = Estimate.of(estimates.expected(chosen))
+            divided.append(Step(ChosenRuns(experiment, runs, chosen, options), estimate, examples))
+    return sorted(divided, key=lambda step: (step.estimate.unknown > 0, step.estimate.seconds, step.examples))
 
 
 def run(
@@ -160,18 +143,18 @@ def run(
             failures += finished(step)
         except ClusterError:
             raise
-        except UserError as fault:
-            failures.append(f"{step}: {fault}")
+        except UserError as error:
+            failures.append(f"{step}: {error}")
     return failures
 
 
-def outlooks(found: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
-    """Return what is to do of each experiment, by its name; ``say`` is told of one whose results cannot be read."""
+def outlooks(experiments: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
+    """Return what is to do of each experiment, by its name; ``say`` reports one whose results cannot be read."""
     known = {}
-    for experiment in found:
+    for experiment in experiments:
         runs = plan.plan(experiment)
         try:
             known[experiment.name] = Outlook.of(ChosenRuns(experiment, runs, runs, options))
-        except UserError as fault:
-            say(f"{experiment.name}: {fault}")
+        except UserError as error:
+            say(f"{experiment.name}: {error}")
     return known

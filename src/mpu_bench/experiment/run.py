@@ -18,6 +18,7 @@ from typing import Any
 from mpu_bench import solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice, ValidationSplit
 from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.quantities import Record
 from mpu_bench.scaled import short, to_json
 
 #: of what every run shares: how it is traced, timed and evaluated, and what solvers stand on (core/)
@@ -90,6 +91,25 @@ class Run:
         if self.trial is not None:
             words["trial"] = f"trial: {self.trial}"
         return words
+
+
+def record_of(run: Run) -> Record:
+    """Return what is known of a run before its data are there."""
+    solver = run.solver
+    trials = solver.tuning.trials if solver.tuning else [run.trial] if run.trial else []
+    return Record(
+        experiment=run.experiment,
+        dataset=run.dataset.label,
+        split=run.dataset.split or None,
+        solver=solver.name,
+        parameters=json.dumps(dict(solver.parameters), default=to_json),
+        kernel=str(solver.kernel),
+        budget_vectors=solver.vectors,
+        trial=None if run.trial is None else str(run.trial),
+        tuned=None if solver.tuning is None else str(solver.tuning),
+        tuned_on_test=int(any(trial.on_test_set for trial in trials)),
+        seed=run.seed,
+    )
 
 
 class Names:
@@ -178,6 +198,6 @@ def _versions(name: str, parameters: Mapping[str, Any]) -> list[int | str]:
     from mpu_bench.solvers.multiclass import Multiclass
 
     source = solvers.plugin_of(name)
-    own = [source.code_hash] if source is not None else list(filter(None, [solvers.package_of(name)]))
+    code = [source.code_hash] if source is not None else list(filter(None, [solvers.package_of(name)]))
     several = [Multiclass.version] if "multiclass" in parameters else []
-    return [SHARED_VERSION, solvers.load(name).version_for(parameters), *several, *own]
+    return [SHARED_VERSION, solvers.load(name).version_for(parameters), *several, *code]

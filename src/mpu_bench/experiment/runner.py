@@ -1,6 +1,6 @@
 """An experiment from its plan to its store: what is there is kept, what is missing is run.
 
-`ChosenRuns` are the runs that are to be made now, whoever asks for them: a command or a program.
+`ChosenRuns` are the runs that a command or a program wants now.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from mpu_bench.experiment.facts import check_config, facts_of
 from mpu_bench.experiment.messages import News, Task
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.options import ReproduceOptions, RunOptions
-from mpu_bench.experiment.plan import OPTIMUM_SOLVERS, Plan, marks_of
-from mpu_bench.experiment.planned import (
+from mpu_bench.experiment.plan import (
     INDISPENSABLE,
+    OPTIMUM_SOLVERS,
+    Plan,
     PlannedRun,
     filter_already_run,
     keep_unavailable,
+    marks_of,
     needs_of,
     order,
     prepare_data,
@@ -62,7 +64,7 @@ class Todo:
     runs : sequence of Run
         Those that are made now.
     kept : int
-        How many of those that were asked for have a result.
+        How many of the chosen runs have a result.
     seconds : sequence of float or None
         About how long each run takes, where that is known.
     """
@@ -121,7 +123,7 @@ class ChosenRuns:
     def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
         """Make the runs that have no result yet; return whether every one has a result that holds.
 
-        ``say`` is told why seconds may not be compared.
+        ``say`` reports why seconds may not be compared.
         """
         threads, jobs = self.experiment.threads, self.options.jobs
         pool.use_threads(threads)
@@ -154,7 +156,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         files.process_lock(
             folder / LOCK,
             busy,
-            lambda fault: StoreError(f"{folder}: cannot be written: {fault.strerror}; choose another with --results"),
+            lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
         ),
         Store(folder, create=True) as store,
     ):
@@ -217,18 +219,13 @@ def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folde
     }
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Runs that belong on one machine, and the host that has made some of them before."""
-
-    name: str = ""
-    host: str = ""
-
-
 def _groups(
     experiment: Experiment, planned: Sequence[PlannedRun], done: Collection[str], store: Store
-) -> dict[str, _Group]:
-    """Return the group of every run whose seconds are compared, by the keys of the runs."""
+) -> dict[str, tuple[str, str]]:
+    """Return, by the keys of the runs whose seconds are compared, the group that belongs on one machine.
+
+    That is its name, and the host that has made some of it before.
+    """
     if not experiment.is_timed:
         return {}
     hosts = {each["id"]: each.get("host", "") for each in store.environments()}
@@ -239,7 +236,7 @@ def _groups(
             names[each.run_id] = f"{run.dataset.label} {run.dataset.split} {run.seed}"
             if any(hosts.values()) and each.run_id in done and (row := store.row(each.run_id)):
                 before.setdefault(names[each.run_id], hosts.get(row.machine, ""))
-    return {key: _Group(name, before.get(name, "")) for key, name in names.items()}
+    return {key: (name, before.get(name, "")) for key, name in names.items()}
 
 
 def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
@@ -273,7 +270,7 @@ class _Session:
     listener: Listener
     needs: Needs
     model_files: Mapping[str, Path]
-    groups: Mapping[str, _Group]
+    groups: Mapping[str, tuple[str, str]]
     matrices: Path
     _started: dict[str, _Started] = field(default_factory=dict)
 
@@ -322,7 +319,7 @@ class _Session:
         tuned = select_best(planned.run, rows)
         run, notes = with_results_of_others(tuned.run, results)
         optimum = results.get("optimum", Record())
-        group = self.groups.get(planned.run_id, _Group())
+        group, host = self.groups.get(planned.run_id, ("", ""))
         task = Task(
             planned.run_id,
             run,
@@ -333,14 +330,14 @@ class _Session:
             fastest_probe=self._fastest_probe,
             model_file=self.model_files.get(planned.run_id),
             fingerprint=(planned.description and planned.description.fingerprint) or "",
-            group=group.name,
-            host=group.host,
+            group=group,
+            host=host,
             matrices=self.matrices if self.experiment.kernel_matrix == "shared" else None,
             code=planned.code,
         )
-        fault = tuned.fault or _missing_result(planned.run, rows, results)
+        failure = tuned.failure or _missing_result(planned.run, rows, results)
         made_from = self.store.made_from(self.needs[planned.run_id])
-        if known := self._known_outcome(planned, fault, task):
+        if known := self._known_outcome(planned, failure, task):
             self._started[planned.run_id] = _Started(planned, made_from)
             return known
         self._started[planned.run_id] = _Started(
@@ -358,11 +355,11 @@ class _Session:
         rows = {kind: self.store.row(key) for kind, key in self.needs[planned.run_id].items()}
         return {kind: row for kind, row in rows.items() if row is not None}
 
-    def _known_outcome(self, planned: PlannedRun, fault: str, task: Task) -> Outcome | None:
+    def _known_outcome(self, planned: PlannedRun, failure: str, task: Task) -> Outcome | None:
         if planned.unavailable:
             return Outcome(task, Record(status=RunStatus.UNAVAILABLE, reason=planned.unavailable), [])
-        if fault:
-            return Outcome(task, Record(status=RunStatus.ERROR, reason=fault), [])
+        if failure:
+            return Outcome(task, Record(status=RunStatus.ERROR, reason=failure), [])
         kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if kept is None else Outcome(task, *kept)
 
@@ -437,6 +434,6 @@ def opened(
     pool : Pool or None
         By default what the options name.
     """
-    load = disturbance.load_of_others() if options.machines is None else math.nan  # while there are no workers yet
-    with pool or options.pool(say, options.threads or 1) as made:
-        yield choose(config, options, say, load), made
+    load = disturbance.load_of_others() if options.cluster is None else math.nan  # while there are no workers yet
+    with pool or options.pool(say, options.threads or 1) as workers:
+        yield choose(config, options, say, load), workers

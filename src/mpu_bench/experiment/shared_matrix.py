@@ -71,14 +71,14 @@ def attach(
     key = hashlib.sha256(repr((problem.fingerprint, kernel)).encode()).hexdigest()[:16]
     path = folder / f"{key}.float32"
     try:
-        with process_lock(path.with_suffix(".lock"), tell, lambda fault: StoreError(str(fault.strerror))):
+        with process_lock(path.with_suffix(".lock"), tell, lambda error: StoreError(str(error.strerror))):
             seconds = (
                 0.0 if path.exists() else _make(path, size, allowed=allowed, problem=problem, kernel=kernel, tell=tell)
             )
             os.utime(path)  # used last
             values = _mapped(path, problem.n, "c")  # what a solver writes by mistake changes no file
-    except (OSError, StoreError) as fault:
-        return None, f"its kernel matrix is not shared: {path}: {getattr(fault, 'strerror', None) or fault}"
+    except (OSError, StoreError) as error:
+        return None, f"its kernel matrix is not shared: {path}: {getattr(error, 'strerror', None) or error}"
     kernel_matrix.PROVISION.shared = kernel_matrix.SharedRows(problem.train, kernel, values)
     return seconds, ""
 

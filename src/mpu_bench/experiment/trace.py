@@ -20,7 +20,7 @@ from mpu_bench.core.models import FourierModel, Model, with_threshold
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import SolverError
-from mpu_bench.experiment.messages import Evaluating, Progress
+from mpu_bench.experiment.messages import Aside, Progress
 from mpu_bench.kernels import Kernel
 from mpu_bench.models.evaluation import errors_by_class
 from mpu_bench.quantities import Ending, Record, RunStatus
@@ -131,7 +131,7 @@ def train(
     seed: int,
     stop: Stop,
     checkpoints: Checkpoints,
-    tell: Callable[[Progress | Evaluating], None] = lambda _news: None,
+    tell: Callable[[Progress | Aside], None] = lambda _news: None,
     optimum: float | None = None,
     probe: Callable[[], float] = lambda: math.nan,
     optimum_gap: float = 0.0,
@@ -187,7 +187,7 @@ def train(
             clock.settle()
             probes.append(probe())  # before a long evaluation
         if presented >= due or ended:
-            tell(Evaluating(begins=True))
+            tell(Aside(begins=True))
             evaluated = checkpoint(solver, state, problem, clock)
             kept.append(_set_against(optimum, optimum_gap, evaluated.values, solver))
             if not evaluated.finite:
@@ -195,7 +195,7 @@ def train(
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
             if status is Status.RUNNING and not rule:
-                tell(Evaluating(begins=False))
+                tell(Aside(begins=False))
         if time.monotonic() - last_news >= _SECONDS_BETWEEN_NEWS:
             tell(_progress(presented / problem.n, clock, kept))
             last_news = time.monotonic()

@@ -65,7 +65,7 @@ class TunedRun:
     run: Run
     columns: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    fault: str = ""
+    failure: str = ""
 
 
 def select_best(run: Run, results: Rows) -> TunedRun:
@@ -87,7 +87,7 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     errors = [_mean(parts, _COLUMNS[tuning.metric]) for parts in rows]
     failures = [_failure(parts) for parts, error in zip(rows, errors, strict=True) if error == math.inf]
     if len(failures) == len(errors):
-        return TunedRun(run, fault=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
+        return TunedRun(run, failure=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
     best = tuning.candidates[errors.index(min(errors))]
     every = [row for parts in rows for row in parts]
     columns = {
@@ -127,7 +127,7 @@ def holdout(problem: Problem, trial: ValidationSplit) -> Problem:
     """
     if trial.on_test_set:
         return problem
-    held = np.zeros(len(problem.labels), bool)
+    held_out = np.zeros(len(problem.labels), bool)
     for label in np.unique(problem.labels):
         members = np.flatnonzero(problem.labels == label).astype(np.uint32)
         shuffle(rng(_SEED, f"tuning {label}"), members, len(members))
@@ -138,8 +138,8 @@ def holdout(problem: Problem, trial: ValidationSplit) -> Problem:
                 f"example{'' if len(members) == 1 else 's'}, too few for {trial}: it would be missing there or among "
                 "the others; leave the class out of the data, or divide otherwise"
             )
-        held[chosen] = True
-    inside, outside = np.flatnonzero(~held), np.flatnonzero(held)
+        held_out[chosen] = True
+    inside, outside = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     return Problem(
         name=problem.name,
         train=take(problem.train, inside),

@@ -1,6 +1,6 @@
 """The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
 
-It answers each `Task` with messages: `Phase`, `Compiler` and `Compiled` as it goes on, `Progress` while it
+It answers each `Task` with messages: `Phase`, `Aside` and `Compiled` as it goes on, `Progress` while it
 trains, and at last `Finished` or `Failed`; a `Preparation` with `Work`, and at last `Prepared` or `Failed`.
 
 Solvers of a user's own have a worker that makes no other solver's runs, and a problem loaded anew for each run: they
@@ -10,23 +10,36 @@ may change whatever they reach.
 from __future__ import annotations
 
 import gc
-import importlib
+import json
 import signal
 import sys
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from itertools import count
 from typing import Any
 
-from mpu_bench.experiment import disturbance
+from numba.core import event
+
+from mpu_bench import solvers
+from mpu_bench.config.schema import Checkpoints, Stop
+from mpu_bench.core import cache
+from mpu_bench.core.cache import CacheWarning
+from mpu_bench.core.clock import COMPILER, GETTING_READY  # which hears of compiling before this does
+from mpu_bench.core.jit import GETS_READY
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.cards.schema import Card
+from mpu_bench.data.download.progress import Advance
+from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
+from mpu_bench.errors import DataError, UserError
+from mpu_bench.experiment import bind, disturbance, machine_code, shared_matrix, trace
 from mpu_bench.experiment.messages import (
+    Aside,
     Compiled,
-    Compiler,
     Failed,
     Finished,
     Message,
@@ -34,31 +47,37 @@ from mpu_bench.experiment.messages import (
     Preparation,
     Prepared,
     Task,
+    Work,
     encode,
 )
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
+from mpu_bench.experiment.tuning import holdout
 from mpu_bench.guard.messages import Channel
+from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.models.classes import Classes
+from mpu_bench.models.parts import bytes_of
+from mpu_bench.models.saved import Origin, SavedModel, made_now
 from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
+from mpu_bench.scaled import to_json
+from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import MOST_BYTES, plain
 
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
 _BYTES_OF_NAME = 200  # of an exception, and of what is said of it
-_NEEDED_BY_EVERY_RUN = ("mpu_bench.data.prepare.load", "mpu_bench.experiment.bind", "mpu_bench.experiment.trace",
-                        "mpu_bench.models.parts")  # fmt: skip
+_SECONDS_BETWEEN_MESSAGES = 0.1  # of how far a preparation is
 
 
 def serve(descriptor: int, jobs: int) -> None:
     """Answer what comes over a connection, until it is closed."""
-    for module in _NEEDED_BY_EVERY_RUN:  # before what is there is frozen
-        importlib.import_module(module)
-    _prune_compiled_code()
+    cache.prune()  # what earlier versions have compiled; here, because importing `core` must write and delete nothing
     channel = Channel(descriptor)
     executor = RunExecutor(lambda message: channel.send(encode(message)), jobs)
     executor.tell_when_compiling()
     gc.freeze()  # what is there now stays: looking for what is free must not look there every time
-    for asked in channel.requests():
-        executor.answer(asked)
+    for request in channel.requests():
+        executor.answer(request)
 
 
 def _flush() -> None:
@@ -68,11 +87,35 @@ def _flush() -> None:
             stream.flush()
 
 
-def _prune_compiled_code() -> None:
-    """Remove what earlier versions have compiled; here, because importing `core` must write and delete nothing."""
-    from mpu_bench.core import cache
+class _Sent:
+    """Progress that is shown in another process; `pool.local.Transfers` is its other end."""
 
-    cache.prune()
+    def __init__(self, send: Callable[[Work], None]) -> None:
+        self._send = send
+        self._numbers = count()
+
+    @contextmanager
+    def transfer(self, label: str, total: int | None, done: int = 0) -> Iterator[Advance]:
+        """Follow a piece of work, with a message now and then."""
+        number, waiting, last = next(self._numbers), 0, time.monotonic()
+
+        def advance(further: int) -> None:
+            nonlocal waiting, last
+            waiting += further
+            if time.monotonic() - last >= _SECONDS_BETWEEN_MESSAGES:
+                self._send(Work("advance", number, done=waiting))
+                waiting, last = 0, time.monotonic()
+
+        self._send(Work("begin", number, text=label, total=total, done=done))
+        try:
+            yield advance
+        finally:
+            self._send(Work("advance", number, done=waiting))
+            self._send(Work("end", number))
+
+    def note(self, line: str) -> None:
+        """Send a line."""
+        self._send(Work("note", text=line))
 
 
 @dataclass
@@ -82,42 +125,39 @@ class RunExecutor:
     send: Callable[[Message], None]
     jobs: int  #: workers that share the machine's memory
     has_own_process: bool = True  #: whether the signals that come are meant for runs
-    at_fault: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
+    at_error: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
     _memory: PeakMemory = field(default_factory=PeakMemory)
     _is_warming_up: bool = False
 
-    def answer(self, asked: Task | Preparation) -> None:
+    def answer(self, request: Task | Preparation) -> None:
         """Make one run, or prepare a dataset, and send what came of it; every failure is an answer too."""
         before = set(threading.enumerate())
         try:
             try:
-                last = self._prepare_data(asked) if isinstance(asked, Preparation) else self._execute(asked, before)
+                last = (
+                    self._prepare_data(request) if isinstance(request, Preparation) else self._execute(request, before)
+                )
                 _flush()
                 self.send(last)
             finally:
-                if isinstance(asked, Preparation) or asked.run.solver.plugin:
+                if isinstance(request, Preparation) or request.run.solver.plugin:
                     self._problem = None
-        except BaseException as fault:  # whatever a solver raises to end its process, too
-            failed = replace(_failure(asked, fault), threads_left=_threads_left(before))
-            self.at_fault(fault)
+        except BaseException as error:  # whatever a solver raises to end its process, too
+            failed = replace(_failure(request, error), threads_left=_threads_left(before))
+            self.at_error(error)
             _flush()
             self.send(failed)
 
     def _prepare_data(self, preparation: Preparation) -> Prepared:
-        from mpu_bench.experiment.preparation import prepare
-
+        """Fetch and prepare a dataset unless it is there; report progress meanwhile."""
         self._problem = None
-        return prepare(preparation, self.send)
+        load_problem(catalog.card(preparation.name, preparation.options), preparation.home, _Sent(self.send))
+        return Prepared()
 
     def _execute(self, task: Task, threads: set[threading.Thread]) -> Finished:
-        from mpu_bench import solvers
-        from mpu_bench.experiment import bind, machine_code, shared_matrix, trace
-        from mpu_bench.kernels import matrix as kernel_matrix
-        from mpu_bench.models.parts import bytes_of
-
         run, settings, began = task.run, task.run.settings, time.perf_counter()
         provision = kernel_matrix.PROVISION
         provision.memory, provision.processes, provision.shared = settings.kernel_memory, self.jobs, None
@@ -199,12 +239,6 @@ class RunExecutor:
 
     def _load(self, task: Task) -> tuple[Any, Any]:
         """Return the problem of a run, which is the last one's if its data are the same, and its kernel."""
-        from mpu_bench.data.cards import catalog
-        from mpu_bench.data.prepare.load import load_problem
-        from mpu_bench.errors import DataError
-        from mpu_bench.experiment import bind
-        from mpu_bench.experiment.tuning import holdout
-
         self.send(Phase("loading"))
         dataset = task.run.dataset
         key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
@@ -217,7 +251,6 @@ class RunExecutor:
             raise DataError(f"{dataset.label}: its data have changed since planning; run again")
         if task.run.trial is not None:
             problem = holdout(problem, task.run.trial)
-        _check_classes(task.run, problem)
         if class_weight := task.run.solver.parameters.get("class_weight"):
             problem = problem.weighted(class_weight)
         if threshold := task.run.solver.parameters.get("score_threshold"):
@@ -229,21 +262,16 @@ class RunExecutor:
 
         These seconds have a limit of their own.
         """
-        from numba.core import event
-
-        from mpu_bench.core.clock import GETTING_READY  # hears it first
-        from mpu_bench.core.jit import GETS_READY
-
         executor = self
 
         class Heard(event.Listener):
             def on_start(self, event: Any) -> None:  # noqa: ARG002
                 if executor._is_warming_up and GETTING_READY.depth == 1:
-                    executor.send(Compiler(begins=True))
+                    executor.send(Aside(begins=True))
 
             def on_end(self, event: Any) -> None:  # noqa: ARG002
                 if executor._is_warming_up and GETTING_READY.depth == 0:
-                    executor.send(Compiler(begins=False))
+                    executor.send(Aside(begins=False))
 
         for kind in ("numba:compile", GETS_READY):
             event.register(kind, Heard())  # type: ignore[no-untyped-call]
@@ -257,12 +285,6 @@ class RunExecutor:
             The seconds it took, and what its reader must know of them: a solver of a user's own may fail on so few
             rows and be right on all, so that only its run says what becomes of it.
         """
-        from mpu_bench.config.schema import Checkpoints, Stop
-        from mpu_bench.core.cache import CacheWarning
-        from mpu_bench.core.clock import COMPILER
-        from mpu_bench.experiment import bind, machine_code, trace
-        from mpu_bench.kernels import matrix as kernel_matrix
-
         types = tuple((type(rows), *(array.dtype for array in rows)) for rows in (problem.train, problem.test))
         key = (run.solver.name, machine_code.variant(run), run.solver.kernel.name, types)
         if key in self._warm:
@@ -281,10 +303,10 @@ class RunExecutor:
                 trace.train(solver, small, kernel=kernel, seed=run.seed, stop=few, checkpoints=Checkpoints())
         except MemoryError:
             raise
-        except Exception as fault:
+        except Exception as error:
             if not run.solver.plugin:
                 raise
-            cold = f"not fully compiled before training: its warm-up on {small.n} rows raised {type(fault).__name__}"
+            cold = f"not fully compiled before training: its warm-up on {small.n} rows raised {type(error).__name__}"
         finally:
             self._is_warming_up = False
         if not cold:
@@ -300,54 +322,72 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     """Save the model of a run where that is asked for; return why it is not, if so, and whether it never can be."""
     if task.model_file is None or traced.status is RunStatus.DIVERGED:
         return "", False
-    from mpu_bench.data.cards import catalog
-    from mpu_bench.experiment import saving
-
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
-    return saving.save_model(task.model_file, traced.model, run=task.run, problem=problem, card=card, home=task.home)
+    try:
+        preprocessing = preprocessing_of(card, task.home)
+        if preprocessing is not None and preprocessing.features != problem.features:
+            preprocessing = None
+        classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)
+        saved = SavedModel(traced.model, classes, problem.features, preprocessing, origin=origin)
+        task.model_file.parent.mkdir(parents=True, exist_ok=True)
+        saved.save(task.model_file)
+    except UserError as error:
+        return f"{NOT_SAVED}{error}", True
+    except OSError as error:
+        return f"{NOT_WRITTEN}{task.model_file}: {error.strerror}", False
+    return "", False
 
 
-def _failure(asked: Task | Preparation, fault: BaseException) -> Failed:
+def _origin(task: Task, card: Card) -> Origin:
+    run, solver = task.run, task.run.solver
+    parameters: dict[str, Any] = json.loads(json.dumps(dict(solver.parameters), default=to_json))
+    options = {name: value for name, value in run.dataset.options.items() if name != catalog.CARD}  # names user files
+    kernel = {} if solver.kernel.is_linear else {"kernel": str(solver.kernel)}
+    return made_now(
+        Origin(
+            solver=solver.name,
+            parameters=parameters | kernel,
+            dataset=run.dataset.name,
+            options=json.loads(json.dumps(options, default=to_json)),
+            trained_on=training_content(card, task.home),
+            seed=run.seed,
+        )
+    )
+
+
+def _failure(request: Task | Preparation, error: BaseException) -> Failed:
     """Return what is said of an exception; the text of one may fail, too."""
-    from mpu_bench.errors import UserError
-    from mpu_bench.solvers.plugins import importing
-
-    said = _text(fault)
-    if isinstance(fault, UserError):
+    said = _text(error)
+    if isinstance(error, UserError):
         return Failed("error", said)
-    if isinstance(fault, MemoryError):
+    if isinstance(error, MemoryError):
         return Failed("out-of-memory", f"the process could not get more memory: {said}")
-    if _lacks_a_package(fault):
-        needing = asked.name if isinstance(asked, Preparation) else asked.run.solver.name
+    if _lacks_a_package(error):
+        needing = request.name if isinstance(request, Preparation) else request.run.solver.name
         return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
     with suppress(BaseException):
-        sys.stderr.write(plain("".join(traceback.format_exception(fault))))
+        sys.stderr.write(plain("".join(traceback.format_exception(error))))
     words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
-    more = next((f" (the solver {words[kind]})" for kind in words if isinstance(fault, kind)), "")
-    said, files = f"{type(fault).__name__}: {said}{more}", _files(asked)
-    location = importing.location_of(fault, files)
-    traced = importing.traceback_of(fault, files, said)
+    more = next((f" (the solver {words[kind]})" for kind in words if isinstance(error, kind)), "")
+    plugin = request.run.solver.plugin if isinstance(request, Task) else None
+    said, files = f"{type(error).__name__}: {said}{more}", (plugin.path,) if plugin else ()
+    location = importing.location_of(error, files)
+    traced = importing.traceback_of(error, files, said)
     return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
 
 
-def _lacks_a_package(fault: BaseException) -> bool:
-    """Return whether a package is not installed; what is not found in one that is, is a mistake like any other."""
-    return type(fault) is ModuleNotFoundError and isinstance(fault.name, str) and "." not in fault.name
-
-
-def _files(asked: Task | Preparation) -> tuple[Path, ...]:
-    """Return the user files that a task may have run."""
-    plugin = asked.run.solver.plugin if isinstance(asked, Task) else None
-    return (plugin.path,) if plugin else ()
+def _lacks_a_package(error: BaseException) -> bool:
+    """Return whether a package is not installed; a module missing in an installed one is a mistake like any other."""
+    return type(error) is ModuleNotFoundError and isinstance(error.name, str) and "." not in error.name
 
 
 def _threads_left(before: set[threading.Thread]) -> int:
     return len(set(threading.enumerate()) - before)
 
 
-def _text(fault: BaseException) -> str:
+def _text(error: BaseException) -> str:
     try:
-        return plain(str(fault), MOST_BYTES - _BYTES_OF_NAME)
+        return plain(str(error), MOST_BYTES - _BYTES_OF_NAME)
     except BaseException as another:
         return f"(its text cannot be had: its __str__ raises {type(another).__name__})"
 
@@ -360,16 +400,3 @@ def _forget_signal_handlers() -> None:
     if hasattr(signal, "setitimer"):
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)
-
-
-def _check_classes(run: Run, problem: Any) -> None:
-    from mpu_bench import solvers
-    from mpu_bench.errors import DataError
-
-    name = run.solver.name
-    separates_two = solvers.load(name).classes == "two" and "multiclass" not in run.solver.parameters
-    if separates_two and len(problem.classes) != 2:
-        raise DataError(
-            f"{problem.name}: has {len(problem.classes)} classes and solver '{name}' separates two; choose the "
-            f"positive ones with the dataset's option positive: [...], or give the solver multiclass: one-against-one"
-        )

@@ -38,8 +38,8 @@ def from_line(line: bytes, known: Collection[str] = ()) -> Any:
     """
     try:
         return _Unpickler(base64.b64decode(line), known).load()
-    except Exception as fault:  # whatever foreign code has written there
-        raise ValueError(f"{type(fault).__name__}: {fault}") from None
+    except Exception as error:  # whatever foreign code has written there
+        raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 class _Unpickler(pickle.Unpickler):
@@ -66,7 +66,7 @@ class Channel:
         self._descriptor, self._connection, self._pid = descriptor, Connection(descriptor), os.getpid()
 
     def requests(self) -> Iterator[Any]:
-        """Yield what the parent asks, until it closes the connection."""
+        """Yield the requests of the parent, until it closes the connection."""
         with suppress(EOFError, OSError):
             while True:
                 yield self._connection.recv()

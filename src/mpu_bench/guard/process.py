@@ -1,4 +1,4 @@
-"""A child process as its parent sees it: what it is asked, what it sends, how much memory it has, and how it ended."""
+"""A child process as its parent sees it: requests, answers, memory, and how it ended."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mpu_bench.guard import supervisor, system
 from mpu_bench.guard.messages import LOST_CONNECTION
 from mpu_bench.quantities import Ending, RunStatus
 
-MOST_BYTES = 64 << 20  #: of a line: ten times what a thousand checkpoints in every decade come to
+MOST_BYTES = 64 << 20  #: of a line: ten times the size of a thousand checkpoints in every decade
 MOST_OUTPUT_BYTES = 10**6  #: that are shown of what is printed from one request to the next
 _LOOK_SECONDS = 0.05  # how often limits are looked at
 _MOST_SECONDS_BETWEEN_LOOKS = 0.25  # that count; there is a look more often than that, unless the process was stopped
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
 _CUT = b"\nmpu-bench: this run prints more than 1 MB; the rest is not shown\n"
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
-_SECONDS_TO_REPORT = 5.0  # of an end that the connection has told already
+_SECONDS_TO_REPORT = 5.0  # of an end that the connection has shown already
 _FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS", "SIGTRAP")  # a process's own, as a rule
 _SECONDS_TO_SWEEP = 10.0
 _LOST = "it closed its connection to mpu-bench; a solver may only close what it has opened itself"
@@ -42,7 +42,7 @@ _numbers = count()
 
 
 def thread_variables(threads: int) -> dict[str, str]:
-    """Return the environment of a process with so many threads of BLAS, OpenMP and numba, which read it on import."""
+    """Return the environment that sets the number of threads of BLAS, OpenMP and numba, which read it on import."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
 
@@ -55,7 +55,7 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A child process that answers what it is asked, until it is ended; all that it has started ends with it.
+    """A child process that answers requests, until it is ended; all that it has started ends with it.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Child:
         self._mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
         self._is_shown, self._printed, self._received = is_shown, 0, bytearray()
         self._ended: str | None = None  # as the supervisor says it
-        self.peak_memory = 0  #: in bytes, since it was asked something
+        self.peak_memory = 0  #: in bytes, since the last request
         try:
             self.process = subprocess.Popen(
                 supervisor.command(theirs.fileno(), reported, serve, given),
@@ -141,8 +141,8 @@ class Child:
             for line in lines:
                 if (answer := hear(line)) is not None:
                     return answer
-        except ValueError as fault:
-            return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {fault}")
+        except ValueError as error:
+            return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {error}")
         if is_dead or is_closed:
             reason = self.why_dead()
             return Ended(RunStatus.CRASHED, Ending.SYSTEM if self._was_killed else Ending.FAULT, reason)

@@ -1,8 +1,8 @@
 """The process between a parent and its child: it ends the child and all that it has started.
 
 It is the parent of whatever descends from the child and has lost its own parent (Linux), so nothing escapes it: not
-what has left the session, nor what was forked twice. It ends all of that when the child has ended, when it is told to
-by SIGTERM, and when its parent has died, of whatever. It imports little, forks the child at once and runs nothing else.
+what has left the session, nor what was forked twice. It ends all of that when the child has ended, on SIGTERM, and when
+its parent has died. It imports little, forks the child at once and runs nothing else.
 
 On other systems there is no such process: the child itself runs here, and its parent ends it with its descendants.
 """
@@ -31,7 +31,7 @@ def command(connection: int, report: int, serve: str, given: Sequence[Any]) -> l
     Parameters
     ----------
     connection : int
-        File descriptor over which the child is asked and answers.
+        File descriptor of requests and answers.
     report : int
         File descriptor to which is written how the child ended: ``exit 3`` or ``signal 9``.
     serve : str
@@ -79,7 +79,7 @@ def main(connection: int, report: int, parent: int, serve: str, given: Sequence[
         else:
             ended = _wait_for(child)
     system.kill_until_none(lambda: system.descendants(this), _SECONDS_TO_END_ALL)
-    with suppress(BrokenPipeError):  # the parent has died, and nobody asks any more
+    with suppress(BrokenPipeError):  # the parent has died
         os.write(report, ended.encode())
     os._exit(0)
 

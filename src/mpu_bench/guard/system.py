@@ -1,6 +1,6 @@
 """A process with all its descendants: which they are, how much memory they have, and the end of them.
 
-On Linux the standard library alone, so that a supervisor starts at once and stays small; elsewhere psutil.
+psutil is imported where it is used, so that a supervisor starts at once and stays small.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 LINUX = sys.platform == "linux"
 _PROC = Path("/proc")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _DEATH_SIGNAL, _SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
 _SECONDS_BETWEEN_KILLS = 0.002
 MARK = "MPU_BENCH_CHILD"  #: variable of the environment by which descendants of a child are known
@@ -43,28 +42,10 @@ def _prctl(option: int, value: int) -> None:
 
 def descendants(pid: int) -> list[int]:
     """Return the living descendants of a process, and those that nobody has waited for; in no order."""
-    if not LINUX:
-        import psutil
+    import psutil
 
-        with suppress(psutil.Error):
-            return [each.pid for each in psutil.Process(pid).children(recursive=True)]
-        return []
-    children: dict[int, list[int]] = {}
-    for entry in os.scandir(_PROC):
-        if entry.name.isdecimal() and (status := _status(int(entry.name))):
-            children.setdefault(int(status[1]), []).append(int(entry.name))
-    pids, waiting = [], [pid]
-    while waiting:
-        its = children.get(waiting.pop(), [])
-        pids += its
-        waiting += its
-    return pids
-
-
-def _status(pid: int) -> list[bytes]:
-    """Return what the system says of a process after its name: state, parent, group, session, ...; nothing if gone."""
-    with suppress(OSError):
-        return (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    with suppress(psutil.Error):
+        return [each.pid for each in psutil.Process(pid).children(recursive=True)]
     return []
 
 
@@ -89,10 +70,6 @@ def resident_bytes(pids: list[int]) -> int:
 
 
 def _resident(pid: int) -> int:
-    if LINUX:
-        with suppress(OSError, IndexError):
-            return int((_PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE_BYTES
-        return 0
     import psutil
 
     with suppress(psutil.Error):
@@ -117,9 +94,6 @@ def forget_peak() -> None:
 
 def cpu_seconds(pid: int) -> float:
     """Return the processor seconds of all threads of a process; 0 if it is gone."""
-    if LINUX:
-        status = _status(pid)
-        return (int(status[11]) + int(status[12])) / os.sysconf("SC_CLK_TCK") if len(status) > 12 else 0.0
     import psutil
 
     with suppress(psutil.Error):
@@ -144,7 +118,7 @@ def kill(pids: Iterable[int]) -> None:
 
 
 def kill_until_none(find: Callable[[], list[int]], seconds: float) -> None:
-    """Kill what is found, again and again, until nothing is, or the seconds are over.
+    """Kill what `find` returns, again and again, until that is nothing, or the seconds are over.
 
     Children of this process that have ended are waited for.
     """

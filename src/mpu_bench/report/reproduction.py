@@ -43,7 +43,7 @@ def make(
         Called with which step is next, and why seconds may not be compared.
     """
     threads = max((each.threads for each in experiments), default=1)
-    if options.machines is None and (busy := disturbance.warning(disturbance.load_of_others(), threads)):
+    if options.cluster is None and (busy := disturbance.warning(disturbance.load_of_others(), threads)):
         say(busy)
     if options.jobs > 1:
         shared = [each.name for each in experiments if not each.is_timed]

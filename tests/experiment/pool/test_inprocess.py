@@ -30,12 +30,12 @@ def faults() -> list[BaseException]:
 
 @pytest.fixture
 def pool(faults: list[BaseException]) -> Iterator[InProcessPool]:
-    def at_fault(fault: BaseException) -> None:
+    def at_error(fault: BaseException) -> None:
         faults.append(fault)
         if isinstance(fault, KeyboardInterrupt):
             raise fault
 
-    with InProcessPool(1, at_fault) as opened:
+    with InProcessPool(1, at_error) as opened:
         yield opened
 
 
@@ -127,7 +127,7 @@ def test_the_last_problem_is_used_again(
     assert pool.prepare(dataset.name, dataset.options, shared_home, Limits(), SILENT) == ""
     fingerprint = describe(catalog.card(dataset.name, dataset.options), shared_home).fingerprint if is_known else ""
     problem = load_problem(catalog.card(dataset.name, dataset.options), shared_home)
-    monkeypatch.setattr("mpu_bench.data.prepare.load.load_problem", lambda *_: loaded.append(problem) or problem)
+    monkeypatch.setattr("mpu_bench.experiment.worker.load_problem", lambda *_: loaded.append(problem) or problem)
     for _ in range(3):
         pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint or ""))
         assert pool.next_outcome(lambda _task, _news: None).record.status == "done"

@@ -19,7 +19,8 @@ from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
-from mpu_bench.experiment.pool import Outcome, Pool, bounds
+from mpu_bench.experiment.pool import Outcome, Pool
+from mpu_bench.experiment.pool import worker as handles
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.guard import process, supervisor, system
 
@@ -116,7 +117,7 @@ def test_a_rule_of_the_config_stops_a_solver_that_would_run_on(outcomes) -> None
 
 
 def test_evaluating_a_model_costs_no_seconds_of_a_rule(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "STOP_GRACE_SECONDS", 0.9)
+    monkeypatch.setattr(handles, "STOP_GRACE_SECONDS", 0.9)
     more = "stop: {seconds: 0.1}\ncheckpoints: {first: 0.01, per_decade: 20}\n"
     (only,) = outcomes(["run-on, look: 0.1"], more=more)
     assert (only.record.status, only.record.reason) == ("stopped", "seconds 0.1")
@@ -302,7 +303,7 @@ def test_a_solver_that_changes_its_inputs_changes_nothing_for_others(
 
 
 def test_a_warm_up_is_bounded(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "WARM_UP_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(handles, "WARM_UP_GRACE_SECONDS", 0.5)
     first, second = (each.record for each in outcomes(["sleep-always", "sleep-always"], Limits(seconds=0.1)))
     assert first.status == second.status == "timeout"
     assert first.reason.startswith("still warming up on a few rows, before training, after 0.6 seconds")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataDirectory
@@ -41,7 +41,7 @@ class Pool(ABC):
     that of Ctrl-C passes; `close`, which leaving the context does, then ends what is under way.
     """
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -77,7 +77,7 @@ class Pool(ABC):
         Parameters
         ----------
         on_news : function
-            Called meanwhile with what the tasks under way tell.
+            Called meanwhile with the news of the tasks under way.
         """
 
     @abstractmethod
@@ -103,10 +103,10 @@ class Pool(ABC):
 
     @abstractmethod
     def use_threads(self, threads: int) -> None:
-        """Let each worker have so many threads from now on; only while no task is under way."""
+        """Set the number of threads of each worker from now on; only while no task is under way."""
 
     def use_jobs(self, jobs: int) -> None:  # noqa: B027 - most have a number of their own
-        """Make so many runs at once from now on, where that is for the pool to say; only while no task is under way."""
+        """Set the number of parallel runs, where the pool has one; only while no task is under way."""
 
     @abstractmethod
     def close(self) -> None:

@@ -26,14 +26,14 @@ class InProcessPool(Pool):
     ----------
     threads : int
         Those that this process has.
-    at_fault : function
+    at_error : function
         Called with each exception that ends a run, while its frames can be looked at; what it raises passes.
     """
 
-    def __init__(self, threads: int, at_fault: Callable[[BaseException], None]) -> None:
+    def __init__(self, threads: int, at_error: Callable[[BaseException], None]) -> None:
         self._threads = threads
         self._messages: list[Message] = []
-        self._executor = RunExecutor(self._hear, jobs=1, has_own_process=False, at_fault=at_fault)
+        self._executor = RunExecutor(self._hear, jobs=1, has_own_process=False, at_error=at_error)
         self._preparing = LocalPool(0)
         self._task: Task | None = None
         self._on_news: OnNews = lambda _task, _news: None
@@ -70,7 +70,7 @@ class InProcessPool(Pool):
         return self._preparing.prepare(name, options, home, limits, progress)
 
     def use_threads(self, threads: int) -> None:
-        """Refuse another number of threads: a process settles it when it starts.
+        """Reject another number of threads: a process settles it when it starts.
 
         Raises
         ------

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from types import TracebackType
 from typing import Any
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment.messages import (
-    Compiler,
-    Evaluating,
+    Aside,
     Failed,
     Finished,
     Message,
@@ -31,12 +32,45 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.worker import WorkerHandle
-from mpu_bench.experiment.preparation import Shown
 from mpu_bench.guard.process import Ended, over, wait_for
 from mpu_bench.quantities import Ending, RunStatus
 
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
+
+
+class Transfers:
+    """Shows the progress that a worker reports; at its end transfers that were not ended are left as they are."""
+
+    def __init__(self, shown: progress.Progress) -> None:
+        self._progress = shown
+        self._transfers: dict[int, tuple[AbstractContextManager[progress.Advance], progress.Advance]] = {}
+
+    def __enter__(self) -> Transfers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with ExitStack() as left:
+            for transfer, _ in self._transfers.values():
+                left.push(transfer)
+            self._transfers = {}
+
+    def show(self, work: Work) -> None:
+        """Show a message."""
+        match work.step:
+            case "note":
+                self._progress.note(work.text)
+            case "begin":
+                transfer = self._progress.transfer(work.text, work.total, work.done)
+                self._transfers[work.number] = transfer, transfer.__enter__()
+            case "advance" if work.number in self._transfers:
+                self._transfers[work.number][1](work.done)
+            case "end" if work.number in self._transfers:
+                self._transfers.pop(work.number)[0].__exit__(None, None, None)
+            case _:
+                pass
 
 
 class LocalPool(Pool):
@@ -101,10 +135,10 @@ class LocalPool(Pool):
         self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: progress.Progress
     ) -> str:
         chosen = self._idle_worker(_OWN)
-        found: Prepared | Failed | Ended | None = None
+        answer: Prepared | Failed | Ended | None = None
         try:
             chosen.begin(Preparation(name, options, home, limits))
-            with Shown(progress) as shown:
+            with Transfers(progress) as shown:
 
                 def hear(line: bytes) -> Prepared | Failed | None:
                     message = decode(line)
@@ -112,15 +146,15 @@ class LocalPool(Pool):
                         shown.show(message)
                     return message if isinstance(message, Prepared | Failed) else None
 
-                while found is None:
+                while answer is None:
                     wait_for([chosen])
-                    found = chosen.look(hear, lambda: "", limits.memory)
+                    answer = chosen.look(hear, lambda: "", limits.memory)
         finally:  # an interruption, too, ends what is under way
-            if not isinstance(found, Prepared | Failed) or len(self._workers) > self.jobs:
+            if not isinstance(answer, Prepared | Failed) or len(self._workers) > self.jobs:
                 self._discard(chosen)
-        if isinstance(found, Ended):
-            return f"its preparation failed: {found.reason}"
-        return found.reason if isinstance(found, Failed) else ""
+        if isinstance(answer, Ended):
+            return f"its preparation failed: {answer.reason}"
+        return answer.reason if isinstance(answer, Failed) else ""
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
         while True:
@@ -178,13 +212,13 @@ class LocalPool(Pool):
             outcome = _receive(busy, message, on_news)
             return self._ended(busy, message, outcome) if outcome else None
 
-        found: Outcome | Ended | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
-        if not isinstance(found, Ended):
-            return found
-        if found.by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
+        result: Outcome | Ended | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
+        if not isinstance(result, Ended):
+            return result
+        if result.by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
             busy.take_stock()
         self._discard(busy)
-        return busy.failed(*found)
+        return busy.failed(*result)
 
     def _ended(self, worker: WorkerHandle, message: Message, outcome: Outcome) -> Outcome:
         """Replace a worker in which a solver has left something behind; nothing of that may reach another run."""
@@ -217,7 +251,7 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             return busy.failed(status, message.ended_by, reason, traceback)
         case Prepared() | Work():
             raise ValueError("news of a preparation")
-        case Compiler() | Evaluating():
+        case Aside():
             return None
         case Progress():
             busy.progress = message

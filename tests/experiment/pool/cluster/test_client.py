@@ -28,13 +28,13 @@ from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool, portable_options
-from mpu_bench.experiment.pool.cluster.host import About, Asked, Made, Refused
+from mpu_bench.experiment.pool.cluster.host import About, Made, Refused, Request
 from mpu_bench.quantities import Ending, Record, RunStatus
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers do not import the tests
 
 
-def make(asked: Asked) -> Any:
+def make(asked: Request) -> Any:
     """Stand in for a run; the seed says what becomes of it."""
     name = str(get_worker().name)
     match asked.task.run.seed % 10:
@@ -55,7 +55,7 @@ def make(asked: Asked) -> Any:
     return made(asked, name)
 
 
-def made(asked: Asked, name: str, starved: bool = False) -> Made:
+def made(asked: Request, name: str, starved: bool = False) -> Made:
     worker = get_worker()
     worker.log_event(asked.topic, (worker.get_current_task(), pickle.dumps(Phase("training"))))
     record = Record(status=RunStatus.DONE, train_seconds=1.0, passes=2.0, ended_by=Ending.SYSTEM if starved else None)
@@ -159,18 +159,6 @@ def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client,
     assert all("no way out" in each.record.reason for each in found.values() if each.record.status != "done")
     refusals = [line for line in said if line.endswith("cannot make runs on digits: no way out")]
     assert len(refusals) == len(set(refusals)) == 3  # of each machine one
-
-
-def test_workers_of_one_host_with_other_data_are_told_apart(client: Client, task: Callable[..., Task]) -> None:
-    said = list[str]()
-
-    def on_one_host(dask_worker: Any = None) -> About:
-        return about(dask_worker)._replace(host="lab")
-
-    with ClusterPool(client, say=said.append, make=make, about=on_one_host) as pool:
-        (record,) = (each.record for each in do(pool, [task(2)]).values())
-    assert record.reason.count("lab (tcp://") == 3
-    assert len({line.partition(" cannot")[0] for line in said if "cannot make runs" in line}) == 3
 
 
 def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[..., Task]) -> None:

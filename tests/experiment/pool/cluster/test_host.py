@@ -16,22 +16,23 @@ from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
+from mpu_bench.errors import StoreError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.host import Asked, Made, Refused
+from mpu_bench.experiment.pool.cluster.host import Made, Refused, Request
 from mpu_bench.quantities import RunStatus
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "misbehaving.py"
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Request]:
     """Return a run of a plugin as a client asks for it; the worker's data directory is another than the client's."""
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
     path = tmp_path / "tried.yaml"
 
-    def made(how: str, **more: Any) -> Asked:
+    def made(how: str, **more: Any) -> Request:
         path.write_text(
             f"name: tried\ndataset: {{checkerboard: {{rows: 300, test_rows: 50}}}}\nplugins: [{PLUGIN}]\n"
             f"solvers:\n  - misbehaving: {{how: {how}}}\n",
@@ -39,12 +40,12 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]
         )
         (run,) = plan.plan(read_config(path))
         task = Task("id", run, DataDirectory(tmp_path / "here", offline=True))
-        return Asked("topic", task, PLUGIN.read_bytes(), **more)
+        return Request("topic", task, PLUGIN.read_bytes(), **more)
 
     return made
 
 
-def make(wanted: Asked, is_wanted: Callable[[], bool] = lambda: True) -> Made | Refused:
+def make(wanted: Request, is_wanted: Callable[[], bool] = lambda: True) -> Made | Refused:
     """Make a run in this thread, as Dask's task does."""
     told: list[object] = []
     try:
@@ -53,17 +54,17 @@ def make(wanted: Asked, is_wanted: Callable[[], bool] = lambda: True) -> Made | 
         host._slot.end()
 
 
-def fingerprint(wanted: Asked) -> str:
+def fingerprint(wanted: Request) -> str:
     dataset = wanted.task.run.dataset
     return describe(catalog.card(dataset.name, dataset.options), wanted.task.home).fingerprint or ""
 
 
-def with_data(wanted: Asked) -> Asked:
+def with_data(wanted: Request) -> Request:
     return replace(wanted, task=replace(wanted.task, fingerprint=fingerprint(wanted)))
 
 
 def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
-    ask: Callable[..., Asked], tmp_path: Path
+    ask: Callable[..., Request], tmp_path: Path
 ) -> None:
     wanted = with_data(ask("raise"))
     made = make(wanted)
@@ -76,7 +77,7 @@ def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
     assert not (tmp_path / "here").exists()
 
 
-def test_other_data_than_the_clients_are_refused(ask: Callable[..., Asked]) -> None:
+def test_other_data_than_the_clients_are_refused(ask: Callable[..., Request]) -> None:
     wanted = ask("finish")
     made = make(replace(wanted, task=replace(wanted.task, fingerprint="another")))
     assert isinstance(made, Refused)
@@ -84,20 +85,7 @@ def test_other_data_than_the_clients_are_refused(ask: Callable[..., Asked]) -> N
     assert made.why.startswith("its data are others than the client's (")
 
 
-def test_a_machine_without_room_or_memory_refuses(ask: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = with_data(ask("finish", data_bytes=1 << 60))
-    made = make(wanted)
-    assert isinstance(made, Refused)
-    assert made.status == RunStatus.OUT_OF_MEMORY
-    assert "of memory free, and the data and their kernel values take 1.2 EB" in made.why
-    monkeypatch.setattr(host.shutil, "disk_usage", lambda _path: (0, 0, 10))
-    made = make(replace(wanted, data_bytes=1000))
-    assert isinstance(made, Refused)
-    assert made.status == RunStatus.UNAVAILABLE
-    assert "has room for 10 bytes, and the data take 1.0 kB" in made.why
-
-
-def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) -> None:
+def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Request]) -> None:
     began = time.monotonic()
     with pytest.raises(host.Unwanted):
         make(with_data(ask("sleep-always")), lambda: time.monotonic() < began + 3)
@@ -105,7 +93,7 @@ def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Asked]) ->
 
 
 def test_what_a_run_needs_stays_for_the_next_and_is_ended_when_nobody_has_needed_it(
-    ask: Callable[..., Asked], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "_IDLE_SECONDS", 1.0)
     before = set(psutil.Process().children(recursive=True))
@@ -121,27 +109,32 @@ def test_prepared_data_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.Mo
     here, there = (DataDirectory(tmp_path / name, offline=True) for name in ("here", "there"))
     ours, folder = load_problem(card, here), prepared_folder(card, here)
     meta = (folder / "meta.json").read_bytes()
-    assert host.expect(folder.name, meta, 1000) == ""
+    assert host.expect(folder.name, meta)
     for path in folder.iterdir():
         content = path.read_bytes()
         for start in range(0, len(content), 500):
-            assert host.receive(folder.name, path.name, start, content[start : start + 500]) == ""
+            host.receive(folder.name, path.name, start, content[start : start + 500])
     host.arrived(folder.name)
     theirs = load_problem(card, there)
     assert theirs.fingerprint == ours.fingerprint
     for array, same in zip(theirs.train, ours.train, strict=True):
         np.testing.assert_array_equal(array, same)
-    assert host.expect(folder.name, meta, 1000) is None  # it is here
-    assert host.expect(folder.name, b"{}", 1000) == ""  # of other content: it is sent again
+    assert not host.expect(folder.name, meta)  # it is here
+    assert host.expect(folder.name, b"{}")  # of other content: it is sent again
     host.arrived(folder.name)
-    monkeypatch.setattr(host.shutil, "disk_usage", lambda _path: (0, 0, 10))
-    assert "has room for 10 bytes, and the data take 1.0 kB" in (host.expect("another", meta, 1000) or "")
+
+
+def test_data_that_cannot_be_written_are_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
+    (tmp_path / "there").write_text("a file where the folder should be", encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be written"):
+        host.expect("digits", b"{}")
 
 
 def test_no_piece_leaves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
-    assert host.expect("../../x", b"", 0) == ""
-    assert host.receive("../../x", "../../secret.npy", 0, b"a") == ""
+    assert host.expect("../../x", b"")
+    host.receive("../../x", "../../secret.npy", 0, b"a")
     (found,) = tmp_path.rglob("secret.npy")
     assert found.parent == tmp_path / "there" / "prepared" / ".x.coming"
 

@@ -32,11 +32,11 @@ from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.data.prepare.load import META, prepared_folder
-from mpu_bench.errors import ClusterError
+from mpu_bench.errors import ClusterError, StoreError
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.host import RUNS, About, Asked, Made, Refused, Unwanted
+from mpu_bench.experiment.pool.cluster.host import RUNS, About, Made, Refused, Request, Unwanted
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.quantities import Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
@@ -55,14 +55,13 @@ class _Run:
     """A run that waits or is under way, with what has become of it so far.
 
     ``lost`` names the workers that were lost with it, ``refused`` the machines that cannot make it, and why; it is
-    under way on the ``workers`` of a ``machine``, whose name is ``host``.
+    under way on the ``workers`` of a ``machine``.
     """
 
     task: Task
     lost: list[str] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
     machine: str = ""
-    host: str = ""
     workers: Sequence[str] = ()
     future: Future[Any] | None = None
 
@@ -91,7 +90,7 @@ class ClusterPool(Pool):
     say : function
         Called with who is there, and what goes wrong on the way.
     make : function
-        What a worker does with an `Asked`.
+        What a worker does with an `Request`.
     about : function
         What a worker says of itself.
 
@@ -107,7 +106,7 @@ class ClusterPool(Pool):
         slots: int = 1,
         send_data: bool = False,
         say: Callable[[str], object] = lambda _line: None,
-        make: Callable[[Asked], Made | Refused] = host.make,
+        make: Callable[[Request], Made | Refused] = host.make,
         about: Callable[[], About] = host.about,
     ) -> None:
         self._client, self._slots, self._send_data, self._say = client, slots, send_data, say
@@ -118,14 +117,14 @@ class ClusterPool(Pool):
         self._inbox: queue.SimpleQueue[tuple[str, Any, Any]] = queue.SimpleQueue()
         self._workers: dict[str, About] = {}
         self._left_out: set[str] = set()
-        self._waiting: dict[str, list[_Run]] = {}  # by group; those without are of the group ""
+        self._waiting: list[_Run] = []
         self._machine_of: dict[str, str] = {}  # of a group
         self._under_way: dict[str, _Run] = {}
         self._ended: list[Outcome] = []
         self._data: dict[tuple[str, str], _Data] = {}
         self._preparing = LocalPool(0)
         self._looked = 0.0
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._progress: Progress = SILENT
         client.subscribe_topic(self._topic, lambda event: self._inbox.put(("news", *event[1])))
         self._wait_for_workers()
@@ -140,7 +139,7 @@ class ClusterPool(Pool):
         earlier = next((each.machine for each in self._workers.values() if each.host == task.host), None)
         if task.group and earlier:
             self._machine_of.setdefault(task.group, earlier)
-        self._wait(_Run(task))
+        self._waiting.append(_Run(task))
         self._dispatch()
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
@@ -163,7 +162,7 @@ class ClusterPool(Pool):
         self._preparing.close()
         if self._is_connected:
             self._cancel(*self._under_way.values())
-        self._under_way, self._waiting = {}, {}
+        self._under_way, self._waiting = {}, []
 
     def _cancel(self, *runs: _Run) -> None:
         with suppress(Exception):  # of a scheduler that has just gone
@@ -191,12 +190,6 @@ class ClusterPool(Pool):
         for address, each in self._workers.items():
             machines.setdefault(each.machine, []).append(address)
         return machines
-
-    def _name(self, machine: str) -> str:
-        """Return what a machine is called: its host, with an address where another data directory has the same."""
-        names = {each.machine: (each.host, address) for address, each in self._workers.items()}
-        name, address = names.get(machine, (machine, ""))
-        return f"{name} ({address})" if [each for each, _ in names.values()].count(name) > 1 else name
 
     @property
     def _is_connected(self) -> bool:
@@ -226,21 +219,24 @@ class ClusterPool(Pool):
             self._welcome(new)
         if before.keys() != self._workers.keys():
             self._give_to_others()
-            runs = f", {self._slots} runs at once each" if self._slots > 1 else ""
-            who = f"{_count(len(self._workers), 'worker')} on {_count(len(self._machines()), 'machine')}{runs}"
-            self._say(f"cluster: {who if self._workers else 'no worker is left; waiting for another'}")
+            self._say(f"cluster: {self._who() if self._workers else 'no worker is left; waiting for another'}")
         self._give_up()
 
+    def _who(self) -> str:
+        workers, machines = len(self._workers), len(self._machines())
+        runs = f", {self._slots} parallel runs each" if self._slots > 1 else ""
+        return f"{workers} worker{'s' * (workers > 1)} on {machines} machine{'s' * (machines > 1)}{runs}"
+
     def _welcome(self, addresses: Collection[str]) -> None:
-        """Ask new workers who they are; leave out those with other versions. One that is gone already is not asked."""
-        found = {}
+        """Look at the versions of new workers, and leave out those with others; skip those that are gone."""
+        fitting = {}
         for address, answer in self._run(addresses, self._about).items():
-            if fault := _misfit(answer):
+            if misfit := _misfit(answer):
                 self._left_out.add(address)
-                self._say(f"left out: worker {address}{fault}")
+                self._say(f"left out: worker {address}{misfit}")
             elif isinstance(answer, About):
-                found[address] = answer
-        self._workers |= {address: found[address] for address in self._run(found, host.enlist, self._slots)}
+                fitting[address] = answer
+        self._workers |= {address: fitting[address] for address in self._run(fitting, host.enlist, self._slots)}
 
     def _run(self, addresses: Collection[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Call a function in workers; return what it returns or raises in those that are there."""
@@ -260,18 +256,14 @@ class ClusterPool(Pool):
                 self._lose(run)
 
     def _lose(self, run: _Run) -> None:
-        run.lost.append(f"{', '.join(run.workers)} on {run.host}")
+        run.lost.append(f"{', '.join(run.workers)} on {run.machine}")
         if len(run.lost) < MOST_LOSSES:
             self._say(f"worker {run.lost[-1]} is lost; another worker takes over its run")
-            self._wait(run)
+            self._waiting.append(run)
         else:
             self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
 
     # ------------------------------------------------------------------ runs
-
-    def _wait(self, run: _Run) -> None:
-        """Let a run wait in its group; one that a machine refuses goes to another, whatever its group."""
-        self._waiting.setdefault("" if run.refused else run.task.group, []).append(run)
 
     def _dispatch(self) -> None:
         """Let every machine that has room begin a run."""
@@ -282,36 +274,33 @@ class ClusterPool(Pool):
             while busy[machine] < self._slots * len(workers) and (run := self._next(machine)) is not None:
                 try:
                     busy[machine] += self._send(run, machine, workers)
-                except Exception as fault:  # whatever is raised where the worker, or the scheduler, has just gone
-                    if self._is_connected and not isinstance(fault, OSError):
+                except Exception as error:  # whatever is raised where the worker, or the scheduler, has just gone
+                    if self._is_connected and not isinstance(error, OSError):
                         raise
-                    self._wait(run)
+                    self._waiting.append(run)
                     return
 
     def _next(self, machine: str) -> _Run | None:
         """Return the run that a machine is to make next: of its own groups, then of a new one, which is its from then.
 
-        It waits no longer.
+        It waits no longer. One that a machine has refused goes to another, whatever its group.
         """
-        open_to = [name for name in self._waiting if self._machine_of.get(name, machine) == machine]
-        for name in sorted(open_to, key=lambda name: name not in self._machine_of):
-            for run in self._waiting[name]:
-                if machine not in run.refused:
-                    self._leave(run)
-                    if name:
-                        self._machine_of[name] = machine
-                    return run
-        return None
 
-    def _leave(self, run: _Run) -> None:
-        name = "" if run.refused else run.task.group
-        self._waiting[name].remove(run)
-        if not self._waiting[name]:
-            del self._waiting[name]
+        def is_new(run: _Run) -> bool:
+            return bool(run.refused) or run.task.group not in self._machine_of
+
+        waiting = (each for each in self._waiting if machine not in each.refused)
+        fitting = [each for each in waiting if is_new(each) or self._machine_of[each.task.group] == machine]
+        run = min(fitting, key=is_new, default=None)
+        if run is not None:
+            self._waiting.remove(run)
+            if run.task.group and is_new(run):
+                self._machine_of.setdefault(run.task.group, machine)
+        return run
 
     def _send(self, run: _Run, machine: str, workers: Sequence[str]) -> bool:
         """Hand a run to Dask; return whether it is under way, and not refused."""
-        task, run.machine, run.workers, run.host = run.task, machine, tuple(workers), self._workers[workers[0]].host
+        task, run.machine, run.workers = run.task, machine, tuple(workers)
         data = self._data_of(task)
         if machine not in data.lacking and (self._send_data or data.card.is_of_own_files):
             data.lacking[machine] = self._sent(data, task.home, machine, run.workers[0])
@@ -321,10 +310,9 @@ class ClusterPool(Pool):
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
         dataset = replace(task.run.dataset, options=data.options)
         plugin = task.run.solver.plugin
-        wanted = Asked(
+        wanted = Request(
             self._topic, replace(task, run=replace(task.run, dataset=dataset)),
-            importing.read_plugin(plugin.path).content if plugin else b"", self._threads,
-            self._slots * len(workers), data.bytes,
+            importing.read_plugin(plugin.path).content if plugin else b"", self._threads, self._slots * len(workers),
         )  # fmt: skip
         with annotate(executor=RUNS):
             run.future = self._client.submit(
@@ -351,7 +339,7 @@ class ClusterPool(Pool):
             self._take(run, content)
             self._dispatch()
         elif isinstance(news := pickle.loads(content), str):
-            self._say(f"{self._name(run.machine)}: {plain(news)}")
+            self._say(f"{run.machine}: {plain(news)}")
         else:
             on_news(run.task, news)
 
@@ -369,34 +357,33 @@ class ClusterPool(Pool):
                 self._refuse(run, result)
             case None if self._is_connected:
                 self._lose(run)
-            case None:  # which is no fault of the worker's
-                self._wait(run)
+            case None:  # the scheduler is gone, not the worker
+                self._waiting.append(run)
             case KilledWorker():
-                self._end(run, RunStatus.CRASHED, f"lost with its worker on {self._name(run.machine)}: {result}")
+                self._end(run, RunStatus.CRASHED, f"lost with its worker on {run.machine}: {result}")
             case _:
-                said = f"{type(result).__name__}: {result}"
-                self._end(run, RunStatus.ERROR, f"worker {', '.join(run.workers)}: {said}")
+                reason = f"worker {', '.join(run.workers)}: {type(result).__name__}: {result}"
+                self._end(run, RunStatus.ERROR, reason)
 
     def _refuse(self, run: _Run, refused: Refused) -> None:
         run.refused[run.machine] = refused
         if refused.status == RunStatus.UNAVAILABLE:
             self._data_of(run.task).lacking[run.machine] = refused.why
-        line = f"{self._name(run.machine)} cannot make runs on {run.task.run.dataset.label}: {refused.why}"
-        if line not in self._said:
-            self._said.add(line)
+        line = f"{run.machine} cannot make runs on {run.task.run.dataset.label}: {refused.why}"
+        if line not in self._reported:
+            self._reported.add(line)
             self._say(line)
-        self._wait(run)
+        self._waiting.append(run)
         self._give_up()
 
     def _give_up(self) -> None:
         """End the runs that no machine can make."""
         machines = self._machines().keys()
-        for run in [each for each in self._waiting.get("", ()) if each.refused and not machines - each.refused.keys()]:
-            if machines:
-                self._leave(run)
-                why = "; ".join(f"{self._name(each)}: {refused.why}" for each, refused in run.refused.items())
-                *_, last = run.refused.values()
-                self._end(run, last.status, f"no machine can make it: {why}")
+        for run in [each for each in self._waiting if machines and machines <= each.refused.keys()]:
+            self._waiting.remove(run)
+            why = "; ".join(f"{machine}: {refused.why}" for machine, refused in run.refused.items())
+            *_, last = run.refused.values()
+            self._end(run, last.status, f"no machine can make it: {why}")
 
     def _end(self, run: _Run, status: RunStatus, reason: str) -> None:
         self._ended.append(Outcome(run.task, Record(status=status, reason=plain(reason)), []))
@@ -414,24 +401,24 @@ class ClusterPool(Pool):
 
     def _sent(self, data: _Data, home: DataDirectory, machine: str, worker: str) -> str:
         """Send a dataset that is prepared here to a machine; return why it cannot be, if so."""
-        folder, name = prepared_folder(data.card, home), self._name(machine)
+        folder = prepared_folder(data.card, home)
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
             return self._client.run(function, folder.name, *arguments, workers=[worker])[worker]
 
-        if fault := call(host.expect, (folder / META).read_bytes(), data.bytes):
-            return str(fault)
-        if fault is None:
-            return ""
-        with self._progress.transfer(f"send {data.card.name} to {name}", data.bytes) as advance:
-            for path in sorted(folder.iterdir()):
-                with path.open("rb") as file:
-                    while piece := file.read(_PIECE_BYTES):
-                        if fault := call(host.receive, path.name, file.tell() - len(piece), piece):
-                            return str(fault)
-                        advance(len(piece))
-        call(host.arrived)
-        self._say(f"{data.card.name}: sent to {name}, {decimal(data.bytes)}")
+        try:
+            if not call(host.expect, (folder / META).read_bytes()):
+                return ""
+            with self._progress.transfer(f"send {data.card.name} to {machine}", data.bytes) as advance:
+                for path in sorted(folder.iterdir()):
+                    with path.open("rb") as file:
+                        while piece := file.read(_PIECE_BYTES):
+                            call(host.receive, path.name, file.tell() - len(piece), piece)
+                            advance(len(piece))
+            call(host.arrived)
+        except StoreError as error:
+            return str(error)
+        self._say(f"{data.card.name}: sent to {machine}, {decimal(data.bytes)}")
         return ""
 
 
@@ -448,10 +435,10 @@ def _unpacking() -> Callable[[bytes, bytes], Made | Refused]:
     So the scheduler, which reads what is submitted, needs nothing of mpu-bench.
     """
 
-    def unpack(make: bytes, asked: bytes) -> Any:
+    def unpack(make: bytes, request: bytes) -> Any:
         import pickle
 
-        return pickle.loads(make)(pickle.loads(asked))
+        return pickle.loads(make)(pickle.loads(request))
 
     return unpack
 
@@ -462,8 +449,8 @@ def _result_of(future: Future[Any]) -> Any:
         return future.result(timeout=_SECONDS_TO_RECEIVE)
     except (CancelledError, TimeoutError, OSError, Unwanted):
         return None
-    except BaseException as fault:
-        return fault
+    except BaseException as error:
+        return error
 
 
 def _misfit(answer: object) -> str:
@@ -482,14 +469,8 @@ def _with_model(outcome: Outcome, model: bytes) -> Outcome:
     path = outcome.task.model_file
     if path is not None and model:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with files.written_whole(path) as stream:
-                stream.write(model)
-        except OSError as fault:
-            said = [outcome.record.reason, f"{NOT_WRITTEN}{path}: {fault.strerror}"]
-            return replace(outcome, record=replace(outcome.record, reason="; ".join(filter(None, said))))
+            files.write_all(path.parent, {path.name: model})
+        except StoreError as error:
+            reason = "; ".join(filter(None, [outcome.record.reason, f"{NOT_WRITTEN}{error}"]))
+            return replace(outcome, record=replace(outcome.record, reason=reason))
     return outcome
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

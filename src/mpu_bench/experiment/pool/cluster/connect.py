@@ -8,7 +8,6 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,66 +32,51 @@ _EXPECTED = (
 )
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Which cluster makes runs, and how.
+def scheduler_of(address: str) -> str:
+    """Return the address of a scheduler: the one that is given, or the one in the file that is given.
 
-    Attributes
+    Parameters
     ----------
     address : str
         Of the scheduler (``tcp://host:8786``), the file that it has written, or ``local:3``: three workers here.
-    slots : int
-        How many runs each worker makes at once.
-    send_data : bool
-        Whether prepared data are sent from here.
+
+    Raises
+    ------
+    ConfigError
+        If it is no address, or the file is none that a scheduler has written.
     """
-
-    address: str
-    slots: int = 1
-    send_data: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what is no address.
-
-        Raises
-        ------
-        ConfigError
-        """
-        if not (_LOCAL.fullmatch(self.address) or _ADDRESS.fullmatch(self.address) or is_file(Path(self.address))):
-            raise ConfigError(f"--cluster {self.address}: {_EXPECTED}")
-        self.scheduler()
-
-    def scheduler(self) -> str:
-        """Return the address of the scheduler: the one that was given, or the one in the file that was given.
-
-        Raises
-        ------
-        ConfigError
-            If the file is none that a scheduler has written.
-        """
-        path = Path(self.address)
-        if not is_file(path):
-            return self.address
-        try:
-            address = json.loads(read_bounded(path, _MOST_FILE_BYTES, ConfigError))["address"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            address = None
-        if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-            raise ConfigError(f"--cluster {path}: a Dask scheduler did not write this file; {_EXPECTED}")
+    path = Path(address)
+    if _LOCAL.fullmatch(address) or (_ADDRESS.fullmatch(address) and not is_file(path)):
         return address
+    if not is_file(path):
+        raise ConfigError(f"--cluster {address}: {_EXPECTED}")
+    try:
+        written = json.loads(read_bounded(path, _MOST_FILE_BYTES, ConfigError))["address"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        written = None
+    if not isinstance(written, str) or not _ADDRESS.fullmatch(written):
+        raise ConfigError(f"--cluster {path}: a Dask scheduler did not write this file; {_EXPECTED}")
+    return written
 
 
 @contextmanager
-def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Iterator[ClusterPool]:
+def pool_of(
+    address: str, data: Path, say: Callable[[str], object], *, slots: int = 1, send_data: bool = False
+) -> Iterator[ClusterPool]:
     """Return a pool on a cluster, for as long as the context lasts.
 
     Parameters
     ----------
-    cluster : Cluster
+    address : str
+        As `scheduler_of` takes it.
     data : Path
         The data directory, for workers of this machine.
     say : function
         Called with what happens to the cluster.
+    slots : int
+        The number of parallel runs on each worker.
+    send_data : bool
+        Whether prepared data are sent from here.
 
     Raises
     ------
@@ -108,10 +92,8 @@ def pool_of(cluster: Cluster, data: Path, say: Callable[[str], object]) -> Itera
     from mpu_bench.experiment.pool.cluster.client import ClusterPool
 
     _silence_dask()
-    with _connected(cluster, data) as client:
-        pool = ClusterPool(client, cluster.slots, cluster.send_data, say)
-        with pool:
-            yield pool
+    with _connected(address, data) as client, ClusterPool(client, slots, send_data, say) as pool:
+        yield pool
 
 
 def _silence_dask() -> None:
@@ -122,11 +104,11 @@ def _silence_dask() -> None:
 
 
 @contextmanager
-def _connected(cluster: Cluster, data: Path) -> Iterator[Client]:
+def _connected(address: str, data: Path) -> Iterator[Client]:
     import dask
     from distributed import Client, LocalCluster
 
-    if local := _LOCAL.fullmatch(cluster.address):
+    if local := _LOCAL.fullmatch(address):
         with dask.config.set(_QUIET), _without_interrupts():
             started = LocalCluster(
                 n_workers=int(local[1]),
@@ -136,13 +118,13 @@ def _connected(cluster: Cluster, data: Path) -> Iterator[Client]:
                 host="127.0.0.1",
                 env={"MPU_BENCH_DATA": str(data)},
             )
-        with started as made, Client(made) as client:
+        with started as running, Client(running) as client:
             yield client
         return
     try:
-        client = Client(cluster.scheduler(), timeout=_SECONDS_TO_CONNECT)
-    except (OSError, ValueError, TypeError) as fault:  # the last where there is no certificate for tls://
-        raise ClusterError(f"--cluster {cluster.address}: no scheduler answers: {fault}") from None
+        client = Client(scheduler_of(address), timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, TypeError) as error:  # the last where there is no certificate for tls://
+        raise ClusterError(f"--cluster {address}: no scheduler answers: {error}") from None
     with client:
         yield client
 

@@ -17,9 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-from rich.filesize import decimal
-
 from mpu_bench import files
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.address import is_web
@@ -36,14 +33,15 @@ from mpu_bench.quantities import Record, RunStatus
 RUNS = "mpu-bench"  #: the resource of a worker that a run takes one of, and the threads that make runs there
 _IDLE_SECONDS = 30.0  # after which child processes that nobody needs are ended
 _SECONDS_BETWEEN_PROGRESS = 1.0
+_DIGITS = 4  # of a hash that tells apart machines of one name, and data directories of one machine
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class About(NamedTuple):
     """What a worker says of itself.
 
-    ``machine`` is the same for workers that share a host and its data directory; ``versions`` are those of packages by
-    name, of Python, and of the code of mpu-bench.
+    ``machine`` names it: the same for workers that share a host and its data directory. ``versions`` are those of
+    packages by name, of Python, and of the code of mpu-bench.
     """
 
     machine: str
@@ -52,20 +50,18 @@ class About(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A run for a worker: nothing in it depends on the client's disk.
 
     Attributes
     ----------
     topic : str
-        Of the events that tell how it goes.
+        Of the events that report progress.
     task : Task
     plugin : bytes
         The user file that defines the solver, if one does.
     threads, sharers : int
         Of a run; how many runs share the machine's memory.
-    data_bytes : int
-        Of the prepared arrays.
     """
 
     topic: str
@@ -73,14 +69,13 @@ class Asked:
     plugin: bytes = b""
     threads: int = 1
     sharers: int = 1
-    data_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Made:
     """What came of a run.
 
-    ``environment`` is the machine with its versions, ``model`` the saved one, if one was asked for.
+    ``environment`` is the machine with its versions, ``model`` the saved one, if it is wanted.
     """
 
     record: Record
@@ -103,14 +98,14 @@ class Unwanted(Exception):  # noqa: N818 - it is no error
 
 def about() -> About:
     """Describe the worker that this is called in."""
-    home = DataDirectory.from_options().folder
+    name, home = socket.gethostname(), DataDirectory.from_options().folder
     boot = _BOOT.read_text(encoding="utf-8").strip() if _BOOT.exists() else ""
-    machine = hashlib.sha256(f"{boot} {socket.gethostname()} {home}".encode()).hexdigest()[:12]
-    return About(machine, socket.gethostname(), versions())
+    digest = hashlib.sha256(f"{boot} {name} {home}".encode()).hexdigest()[:_DIGITS]
+    return About(f"{name} ({digest})", name, versions())
 
 
 async def enlist(slots: int, dask_worker: Any) -> None:
-    """Let a worker make so many runs at once, whatever its threads."""
+    """Set the number of parallel runs of a worker, whatever its threads."""
     from distributed.threadpoolexecutor import ThreadPoolExecutor
 
     if dask_worker.state.total_resources.get(RUNS) != slots:
@@ -136,7 +131,7 @@ def versions() -> dict[str, str]:
 # ------------------------------------------------------------------ a run
 
 
-def make(asked: Asked) -> Made | Refused:
+def make(request: Request) -> Made | Refused:
     """Make a run, as a task of Dask's.
 
     Raises
@@ -154,9 +149,9 @@ def make(asked: Asked) -> Made | Refused:
         return task is not None and task.state == "executing"
 
     def tell(news: News | str) -> None:
-        worker.log_event(asked.topic, (key, pickle.dumps(news)))
+        worker.log_event(request.topic, (key, pickle.dumps(news)))
 
-    return make_here(asked, tell, is_wanted)
+    return make_here(request, tell, is_wanted)
 
 
 class _Slot(threading.local):
@@ -167,7 +162,7 @@ class _Slot(threading.local):
     fastest_probe = float("inf")
 
     def begin(self, threads: int, sharers: int) -> LocalPool:
-        """Return the pool of this thread, with so many threads for a run."""
+        """Return the pool of this thread, with this number of threads for a run."""
         if self.idle is not None:
             self.idle.cancel()
             self.idle.join()
@@ -194,61 +189,48 @@ _slot = _Slot()
 _HAD: set[tuple[Any, ...]] = set()
 
 
-def make_here(asked: Asked, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
+def make_here(request: Request, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
     """Let a child process of this thread make a run.
 
     Parameters
     ----------
-    asked : Asked
+    request : Request
     tell : function
         Called with how it goes.
     is_wanted : function
         Returns whether anybody waits for the run.
     """
-    pool = _slot.begin(asked.threads, asked.sharers)
+    pool, run = _slot.begin(request.threads, request.sharers), request.task.run
     try:
-        own, known = DataDirectory.from_options(), asked.task.home
+        local, known = DataDirectory.from_options(), request.task.home
         reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
-        home = DataDirectory(own.folder, (*reached, *own.mirrors), known.offline, known.limit, remote=True)
-        task = replace(asked.task, home=home)
-        if lacking := _lack_of_memory(asked):
-            return Refused(RunStatus.OUT_OF_MEMORY, lacking)
-        if lacking := _lack_of_data(pool, task, asked.data_bytes, tell):
-            return Refused(RunStatus.UNAVAILABLE, lacking)
+        home = DataDirectory(local.folder, (*reached, *local.mirrors), known.offline, known.limit, remote=True)
+        if there := run.solver.plugin:
+            here = there._replace(path=_plugin_here(request, there.path.name, local.folder))
+            run = replace(run, solver=replace(run.solver, plugin=here))
         with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
-            return _made(pool, task, asked, Path(folder), tell, is_wanted)
+            model_file = Path(folder) / "model.mpu"
+            task = replace(
+                request.task,
+                run=run,
+                home=home,
+                model_file=model_file if request.task.model_file is not None else None,
+                matrices=None,  # whose folder is on another machine
+                fastest_probe=_slot.fastest_probe,  # of this machine
+            )
+            if lacking := _lack_of_data(pool, task, tell):
+                return Refused(RunStatus.UNAVAILABLE, lacking)
+            outcome = _outcome(pool, task, tell, is_wanted)
+            model = model_file.read_bytes() if model_file.exists() else b""
     finally:
         _slot.rest()
-
-
-def _made(
-    pool: LocalPool,
-    task: Task,
-    asked: Asked,
-    folder: Path,
-    tell: Callable[[News | str], None],
-    is_wanted: Callable[[], bool],
-) -> Made:
-    settings, model_file = task.run.settings, folder / "model.mpu"
-    solver = task.run.solver
-    if there := solver.plugin:
-        here = there._replace(path=_plugin_here(asked, there.path.name, task.home.folder))
-        solver = replace(solver, plugin=here)
-    task = replace(
-        task,
-        run=replace(task.run, solver=solver),
-        model_file=model_file if task.model_file is not None else None,
-        matrices=None,  # whose folder is on another machine
-        fastest_probe=_slot.fastest_probe,  # of this machine
-    )
-    outcome = _outcome(pool, task, tell, is_wanted)
     record = outcome.record
     _slot.fastest_probe = min(_slot.fastest_probe, record.probe_seconds or float("inf"))
     if there:
         traced = record.traceback and record.traceback.replace(str(here.path), str(there.path))
         record = replace(record, reason=record.reason.replace(str(here.path), str(there.path)), traceback=traced)
-    described = _environment(settings.threads, settings.kernel_memory)
-    return Made(record, outcome.checkpoints, described, model_file.read_bytes() if model_file.exists() else b"")
+    described = _environment(run.settings.threads, run.settings.kernel_memory)
+    return Made(record, outcome.checkpoints, described, model)
 
 
 @cache
@@ -257,14 +239,14 @@ def _environment(threads: int, kernel_memory: int | None) -> dict[str, Any]:
 
 
 def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Outcome:
-    """Let a child process make a run, and tell how it goes."""
-    told = 0.0
+    """Let a child process make a run, and report progress."""
+    last = 0.0
 
     def on_news(_task: Task, news: News) -> None:
-        nonlocal told
+        nonlocal last
         seconds = news.seconds if isinstance(news, Progress) else None
-        if seconds is None or not told <= seconds < told + _SECONDS_BETWEEN_PROGRESS:
-            told = seconds or 0.0
+        if seconds is None or not last <= seconds < last + _SECONDS_BETWEEN_PROGRESS:
+            last = seconds or 0.0
             tell(news)
 
     pool.submit(task)
@@ -276,14 +258,7 @@ def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is
             raise Unwanted
 
 
-def _lack_of_memory(asked: Asked) -> str:
-    needed, free = asked.data_bytes + (asked.task.run.settings.kernel_memory or 0), psutil.virtual_memory().available
-    if needed <= free:
-        return ""
-    return f"it has {decimal(free)} of memory free, and the data and their kernel values take {decimal(needed)}"
-
-
-def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[News | str], None]) -> str:
+def _lack_of_data(pool: LocalPool, task: Task, tell: Callable[[News | str], None]) -> str:
     """Return why the dataset of a run cannot be had here, if so; of all workers of a machine one prepares it."""
     dataset = task.run.dataset
     key = dataset.name, repr(sorted(dataset.options.items())), task.home, task.fingerprint
@@ -291,42 +266,32 @@ def _lack_of_data(pool: LocalPool, task: Task, data_bytes: int, tell: Callable[[
         return ""
     try:
         card = catalog.card(dataset.name, dataset.options)
-        if describe(card, task.home).state != "prepared":
-            if lacking := _lack_of_room(task.home.folder, data_bytes):
-                return lacking
-            if fault := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell)):
-                return fault
-        found = describe(card, task.home).fingerprint
-    except UserError as fault:
-        return str(fault)
-    if found != task.fingerprint:
-        return f"its data are others than the client's ({found}, {task.fingerprint})"
+        if describe(card, task.home).state != "prepared" and (
+            error := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell))
+        ):
+            return error
+        fingerprint = describe(card, task.home).fingerprint
+    except UserError as error:
+        return str(error)
+    if fingerprint != task.fingerprint:
+        return f"its data are others than the client's ({fingerprint}, {task.fingerprint})"
     _HAD.add(key)
     return ""
 
 
-def _lack_of_room(folder: Path, needed: int) -> str:
-    """Return why a folder cannot hold so many bytes more, if so; it need not exist."""
-    existing = next(each for each in (folder, *folder.parents) if each.exists())
-    _, _, free = shutil.disk_usage(existing)
-    return "" if needed <= free else f"{folder} has room for {decimal(free)}, and the data take {decimal(needed)}"
-
-
-def _plugin_here(asked: Asked, name: str, home: Path) -> Path:
+def _plugin_here(request: Request, name: str, home: Path) -> Path:
     """Write the plugin of a run, by content; return where it is."""
-    here = home / "plugins" / hashlib.sha256(asked.plugin).hexdigest()[:16] / name
+    here = home / "plugins" / hashlib.sha256(request.plugin).hexdigest()[:16] / name
     if not here.exists():
-        here.parent.mkdir(parents=True, exist_ok=True)
-        with files.written_whole(here) as stream:
-            stream.write(asked.plugin)
+        files.write_all(here.parent, {name: request.plugin})
     return here
 
 
 # ------------------------------------------------------------------ data that the client sends
 
 
-def expect(name: str, meta: bytes, needed: int) -> str | None:
-    """Return why a prepared dataset cannot be taken, or nothing; None if it is here.
+def expect(name: str, meta: bytes) -> bool:
+    """Return whether a prepared dataset has to be sent.
 
     Parameters
     ----------
@@ -334,32 +299,27 @@ def expect(name: str, meta: bytes, needed: int) -> str | None:
         Of its folder.
     meta : bytes
         What it says of itself: with the hashes of its arrays, which whoever loads them looks at.
-    needed : int
-        Its bytes.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
     """
     folder, coming = _folders(name)
     with suppress(OSError):
         if (folder / META).read_bytes() == meta:
-            return None
-    try:
-        if lacking := _lack_of_room(folder.parent, needed):
-            return lacking
+            return False
+    with files.told_if_unwritable(coming):
         coming.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        return f"{coming}: {fault.strerror}"
-    return ""
+    return True
 
 
-def receive(name: str, file: str, start: int, piece: bytes) -> str:
-    """Write a piece of a file; return what is wrong, if something is."""
+def receive(name: str, file: str, start: int, piece: bytes) -> None:
+    """Write a piece of a file; raises as `expect`."""
     path = _folders(name)[1] / Path(file).name
-    try:
-        with path.open("r+b" if start else "wb") as stream:
-            stream.seek(start)
-            stream.write(piece)
-    except OSError as fault:
-        return f"{path}: {fault.strerror}"
-    return ""
+    with files.told_if_unwritable(path), path.open("r+b" if start else "wb") as stream:
+        stream.seek(start)
+        stream.write(piece)
 
 
 def arrived(name: str) -> None:

@@ -1,0 +1,354 @@
+"""What a saved model says of rows, which it takes piece by piece from a file or a dataset: labels, errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mpu_bench.cli.options import TextOptions, console, say, write
+from mpu_bench.core.models import labels_of
+from mpu_bench.core.rows import Rows, count, take
+from mpu_bench.data.cards import catalog
+from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.compression import digest_stream, open_content
+from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.user_files.formats import LABELS, unnamed
+from mpu_bench.data.user_files.tables import UserFile, open_table
+from mpu_bench.display.terminal import Drawn
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.files import is_file, told_if_unwritable, written_whole
+from mpu_bench.models.evaluation import METRICS, Confusion, score_of
+from mpu_bench.models.inputs import with_constant
+from mpu_bench.models.probabilities import brier_score, calibration_error
+from mpu_bench.models.saved import SavedModel, load
+from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.quantities import DECLARED
+from mpu_bench.report import tables
+
+_ROWS_AT_ONCE = 4096
+_MOST_SCORES = 10_000_000  # that are kept to be ranked
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows: raw, if they come from a file; as the model is evaluated on them; and their classes, if known."""
+
+    first_row: int
+    raw: Any
+    rows: Rows
+    classes: NDArray[np.int32] | None
+
+    def __len__(self) -> int:
+        return int(count(self.rows))
+
+
+def pieces_of(
+    saved: SavedModel,
+    data: str,
+    label: str | None,
+    labelled: bool,
+    home: DataDirectory,
+    *,
+    separator: str | None = None,
+    header: bool | None = None,
+) -> Iterator[Piece]:
+    """Yield the rows of a file, or of the test part of a dataset.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    data : str
+        The path of a file, else the name of a dataset.
+    label : str or None
+        The column of a table that holds the label; None: that of the model, or one that is called so.
+    labelled : bool
+        Whether the rows must have labels, whose classes are then known.
+    home : DataDirectory
+    separator : str or None
+        The character between the cells of a file of text, or ``"tab"``; None: it is detected.
+    header : bool or None
+        Whether the first line of a file of text names the columns; None: it is detected.
+
+    Raises
+    ------
+    DataError
+        Naming the file: it is neither, cannot be read, has other columns, or a value or label is unknown.
+    """
+    path = Path(data)
+    if not is_file(path) and data in catalog.names():
+        yield from _prepared(saved, data, home)
+        return
+    known, separator = (*_names(saved), *([label] if label else ())), unnamed(separator)
+    if separator is not None and len(separator) != 1:
+        raise ConfigError(f"--separator '{separator}': must be one character, or tab")
+    try:
+        file = open_table(path, separator=separator, header=header, known=known)
+        yield from _of_file(saved, file, label, labelled)
+    except _InFileError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+class _InFileError(DataError):
+    """What is wrong with the content of a file, which is named once."""
+
+
+def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Piece]:
+    """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
+    same = saved.origin.dataset == name
+    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), home)
+    if problem.features != saved.raw_features:
+        raise DataError(
+            f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
+        )
+    names = saved.classes.indices([*problem.classes])
+    for first in range(0, problem.n_test, _ROWS_AT_ONCE):
+        chosen = np.arange(first, min(first + _ROWS_AT_ONCE, problem.n_test))
+        rows = take(problem.test, chosen)
+        if saved.constant is not None:
+            rows = with_constant(rows, saved.raw_features, saved.constant)
+        yield Piece(first + 1, None, rows, names[problem.test_labels[chosen]])
+
+
+def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
+    if file.format == "svmlight":
+        parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
+    else:
+        parts = _of_table(saved, file, label or _label_of(saved, file, labelled), labelled)
+    first = 1
+    for raw, labels in parts:
+        try:
+            rows = saved.rows(raw, first)
+            classes = saved.classes.indices(labels, first) if labelled and labels is not None else None
+        except DataError as error:
+            raise _InFileError(str(error)) from None
+        piece = Piece(first, raw, rows, classes)
+        first += len(piece)
+        yield piece
+
+
+def _of_vectors(saved: SavedModel, file: UserFile) -> Iterator[tuple[Any, list[str] | None]]:
+    prepared = saved.preprocessing
+    if isinstance(prepared, Table):
+        raise _InFileError("is svmlight; the model needs a table with named columns")
+    first_index = prepared.first_index if isinstance(prepared, Vectors) else 1
+    for vectors in file.vectors(_columns(saved), first_index):
+        yield vectors.rows, [plain_number(number) for number in vectors.labels.tolist()]
+
+
+def _names(saved: SavedModel) -> tuple[str, ...]:
+    """Return what a header may hold."""
+    if isinstance(saved.preprocessing, Table):
+        return tuple(column.name for column in saved.preprocessing.columns)
+    return saved.columns or ()
+
+
+def _columns(saved: SavedModel) -> int:
+    return saved.preprocessing.features_in if isinstance(saved.preprocessing, Vectors) else saved.raw_features
+
+
+def _label_of(saved: SavedModel, file: UserFile, labelled: bool) -> str | None:
+    """Return the column of a table that holds the label: as the model has it, or the one more than the model takes.
+
+    Where labels are not needed, that one must be called so: it might as well be an identifier.
+    """
+    if isinstance(saved.preprocessing, Table):
+        return saved.preprocessing.label
+    if len(file.columns) != _columns(saved) + 1:
+        return None
+    more = [name for name in file.columns if name not in (saved.columns or ())]
+    named = next((name for name in more if name.lower() in LABELS), None)
+    if named is not None or not labelled:
+        return named
+    return more[-1] if saved.columns is None or len(more) == 1 else None
+
+
+def _of_table(
+    saved: SavedModel, file: UserFile, label: str | None, labelled: bool
+) -> Iterator[tuple[Any, list[str] | None]]:
+    if labelled and label not in file.columns:
+        wanted = f"no column '{label}'" if label else "no column with the label"
+        raise _InFileError(f"has {wanted}; name that with --label. Its columns: {', '.join(file.columns[:20])}")
+    if isinstance(saved.preprocessing, Table) and label in saved.preprocessing.seen_columns:
+        raise _InFileError(f"'{label}' cannot be the label: the model takes this column as a feature")
+    first = 1
+    for frame in file.pieces():
+        labels = None if label not in frame.columns else texts_of(frame[label]).tolist()
+        yield _raw(saved, frame, label, first), labels
+        first += len(frame)
+
+
+def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: int) -> Any:
+    """Return a piece of a table as the model takes raw rows: as it is, or as numbers."""
+    given = frame.drop(columns=[label]) if label in frame.columns else frame
+    if isinstance(saved.preprocessing, Table):
+        try:
+            return saved.ordered(frame if label == saved.preprocessing.label else given)
+        except DataError as error:
+            raise _InFileError(str(error)) from None
+    if saved.columns is None and given.shape[1] != _columns(saved):
+        raise _InFileError(
+            f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
+            "name the label with --label"
+        )
+    try:
+        numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(given).items()}
+    except DataError as error:
+        raise _InFileError(str(error)) from None
+    values = pd.DataFrame(numbers)
+    return values if saved.columns is not None else values.to_numpy()
+
+
+def _complete(texts: Any, name: str, first_row: int) -> NDArray[np.float64]:
+    numbers = numbers_of(texts, name, first_row)
+    if np.isnan(numbers).any():
+        row = first_row + int(np.flatnonzero(np.isnan(numbers))[0])
+        raise DataError(f"row {row}, column '{name}': no number")
+    return numbers
+
+
+# ------------------------------------------------------------------ predictions
+
+
+def predict(
+    model: Path,
+    data: str,
+    label: str | None,
+    options: TextOptions,
+    *,
+    out: Path | None,
+    scores: bool,
+    probabilities: bool,
+) -> None:
+    """Write the labels of rows as CSV, to a file or to standard output; the parameters are the options of the verb."""
+    texts = _predictions(load(model), data, label, options, scores=scores, probabilities=probabilities)
+    if out is None:
+        for text in texts:
+            write(text)
+        return
+    rows = -1
+    with told_if_unwritable(out), written_whole(out) as stream:
+        for text in texts:
+            stream.write(text.encode(errors="backslashreplace"))
+            rows += text.count("\n")
+    say(f"written: {out}, {rows:,} rows")
+
+
+def _pieces(
+    saved: SavedModel, data: str, label: str | None, options: TextOptions, labelled: bool = False
+) -> Iterator[Piece]:
+    header, separator = options.header, options.separator
+    return pieces_of(saved, data, label, labelled, home=options.home, separator=separator, header=header)
+
+
+def check_free(path: Path | None, force: bool) -> None:
+    """Raise an error if a file would be overwritten without --force.
+
+    Raises
+    ------
+    ConfigError
+        If there is a file of that name.
+    """
+    if path is not None and path.exists() and not force:
+        raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
+
+
+def _predictions(
+    saved: SavedModel, data: str, label: str | None, read: TextOptions, *, scores: bool, probabilities: bool
+) -> Iterator[str]:
+    """Yield CSV: the heading, then the rows piece by piece."""
+    begun = False
+    for piece in _pieces(saved, data, label, read):
+        values = saved.scores_of(piece.rows, piece.first_row)
+        labels, names = saved.classes.labels[labels_of(values)].tolist(), saved.classes.names
+        columns: list[str] = []
+        numbers = np.zeros((len(labels), 0))
+        if scores:
+            columns += [f"score of {name}" for name in (names[1:] if values.shape[1] == 1 else names)]
+            numbers = np.hstack([numbers, values])
+        if probabilities:
+            columns += [f"probability of {name}" for name in names]
+            numbers = np.hstack([numbers, saved.probabilities_of(values)])
+        if not begun:
+            yield _csv([["row", "label", *columns]])
+            begun = True
+        rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
+        yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
+
+
+def _csv(rows: list[list[Any]]) -> str:
+    """Return CSV for programs: a label is as it is in the data, also where a spreadsheet takes it for a formula."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+# ------------------------------------------------------------------ evaluation
+
+
+def evaluate(model: Path, data: str, label: str | None, options: TextOptions) -> None:
+    """Print the errors of a model on labelled rows; the parameters are the options of the verb."""
+    saved = load(model)
+    confusion = Confusion.of(len(saved.classes))
+    seen: list[tuple[Any, Any]] = []
+    for piece in _pieces(saved, data, label, options, labelled=True):
+        if piece.classes is not None:
+            scores = saved.scores_of(piece.rows, piece.first_row)
+            confusion.add_scores(piece.classes, scores)
+            if confusion.rows * scores.shape[1] <= _MOST_SCORES:
+                seen.append((piece.classes, scores))
+    if not confusion.rows:
+        raise DataError(f"{data}: has no rows")
+    labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
+    _print_evaluation(saved, confusion, _ranked(saved, labels, scores) if len(labels) == confusion.rows else None)
+    if _is_trained_on(saved, data):
+        say(f"{data}: contains the rows that this model was trained on: expect larger errors on new rows")
+
+
+def _ranked(saved: SavedModel, labels: Any, scores: Any) -> dict[str, str]:
+    """Return the metrics of scores and of probabilities that exist, as they are printed."""
+    predicted, names = labels_of(scores), ("f1", "auc", "average-precision")
+    known = {METRICS[name]: score_of(name, labels, predicted, scores) for name in names}
+    metrics = {f"{words}, %": f"{100 * score:.2f}" for words, score in known.items() if not math.isnan(score)}
+    if saved.sigmoids is not None:
+        probabilities = saved.probabilities_of(scores)
+        metrics["Brier score"] = f"{brier_score(labels, probabilities):.4f}"
+        metrics["calibration error, %"] = f"{100 * calibration_error(labels, probabilities):.2f}"
+    return metrics
+
+
+def _is_trained_on(saved: SavedModel, data: str) -> bool:
+    """Return whether a file has the content of one that the model was trained on."""
+    if not saved.origin.trained_on or not is_file(Path(data)):
+        return False
+    with open_content(Path(data)) as content:
+        return digest_stream(content, lambda _count: None)[0] in saved.origin.trained_on
+
+
+def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str, str] | None) -> None:
+    shown, values = console(), confusion.by_class()
+    shown.tell(f"rows: {confusion.rows:,}")
+    shown.tell(f"error, %: {100 * confusion.error:.2f}")
+    for name, words in (
+        ("balanced_error", "balanced error, %"),
+        ("positives_found", DECLARED["positives_found"].heading),
+        ("constant_error", "error of a constant, %"),
+    ):
+        if (value := values[name]) is not None:
+            shown.tell(f"{words}: {100 * value:.2f}")
+    if ranked is None:
+        shown.tell(f"other metrics are not computed: there are more than {_MOST_SCORES:,} scores")
+    for words, text in (ranked or {}).items():
+        shown.tell(f"{words}: {text}")
+    names = saved.classes.names
+    rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
+    headings = ["of class", *(f"as {name}" for name in names)]
+    shown.print(Drawn(tables.Table(headings, rows, "l" + "r" * len(names)), framed=False))
