@@ -5,6 +5,9 @@
 One thread. Streams are generated and standardised before the clock starts, and machine code is compiled. The limit is
 what a Gaussian kernel value of single precision takes at least: d multiply-adds and one exponential, both in vector
 registers and on data in the nearest cache, measured in the same run.
+
+Rows of words, few values in very many columns, are held against dense rows with as many values each: every learner
+takes as many examples of both, with labels by chance, so that both make as many errors.
 """
 
 # ruff: noqa: E402 - the number of threads is read when numpy and numba are imported
@@ -19,7 +22,7 @@ import argparse
 import sys
 import time
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +31,7 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
 from mpu_bench.core.exp import exp_single
 from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, Sparse, count, take
 from mpu_bench.core.solver import Until
 from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
 from mpu_bench.data.prepare import generators
@@ -42,6 +45,12 @@ LENGTHS = (100_000, 1_000_000, 10_000_000)
 BOUND_BY = {
     "merging": "the search for the partner: three exponentials and a division for each vector",
     "projection": "the bytes of the factor, B^2 / 2 numbers, read three times and written once where a vector leaves",
+}
+
+
+BOUND_BY_WORDS = {
+    "bpegasos (merging)": "merged vectors fill up: each merge reads and writes all values of one",
+    "fogd": "frequencies of a row's columns, each read from memory",
 }
 
 
@@ -62,6 +71,88 @@ CASES = (
     Case("waveform", 200_000, 500, "projection", np.inf),
     Case("adult", 32_561, 500, "merging", 0.3),
 )
+
+
+class Words(NamedTuple):
+    """Rows of words: how often a word occurs falls as its rank rises (Zipf)."""
+
+    name: str
+    rows: int
+    features: int
+    words: int  #: of a row, about
+
+
+WORDS = (Words("rcv1-like", 10_000, 47_236, 76), Words("news20-like", 2_000, 1_355_191, 455))
+LEARNERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("perceptron", {}),
+    ("perceptron-oldest", {"vectors": 100}),
+    ("cks", {"vectors": 100}),
+    ("forgetron", {"vectors": 100}),
+    ("bpa-s", {"vectors": 100}),
+    ("bpegasos", {"vectors": 100, "maintenance": "smallest"}),
+    ("bpegasos", {"vectors": 100, "maintenance": "projection"}),
+    ("bpegasos", {"vectors": 100, "maintenance": "merging"}),
+    ("pegasos-multiclass", {}),
+    ("projectron++", {"eta": 0.95}),
+    ("fogd", {"pairs": 50}),
+    ("cvm", {"C": 0.1, "eps": 1e-2}),
+)
+
+
+def of_words(words: Words) -> Problem:
+    """Return rows of words."""
+    random = np.random.default_rng(0)
+    shares = np.cumsum(1.0 / (np.arange(words.features) + 2.7))
+    names = random.permutation(words.features).astype(np.uint32)
+    drawn = (
+        random.permutation(np.unique(np.searchsorted(shares, shares[-1] * random.random(3 * words.words))))
+        for _ in range(words.rows)
+    )
+    columns = [np.sort(names[each[: words.words]]) for each in drawn]
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in columns])])
+    values = random.random(starts[-1], np.float32) + np.float32(0.3)
+    values /= np.repeat(np.sqrt(np.add.reduceat(values * values, starts[:-1])), np.diff(starts))
+    rows = Sparse(values, np.concatenate(columns), starts.astype(np.uint32))
+    return by_chance(words.name, rows, words.features)
+
+
+def dense_of(problem: Problem) -> Problem:
+    """Return dense rows with as many values each."""
+    assert isinstance(problem.train, Sparse)
+    width = round(len(problem.train.values) / problem.n)
+    values = np.random.default_rng(1).random((problem.n, width), np.float32)
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    return by_chance(f"{problem.name}-dense", Dense(values), width)
+
+
+def by_chance(name: str, rows: Sparse | Dense, features: int) -> Problem:
+    """Return a problem whose labels are drawn."""
+    labels = np.random.default_rng(2).integers(0, 2, int(count(rows))).astype(np.int32)
+    few = np.arange(10)
+    return Problem(name, rows, labels, take(rows, few), labels[few], features, ("no", "yes"), name)
+
+
+def against_dense(words: Words, ratios: timing.Ratios) -> None:
+    """Report how many times as long every learner takes with words as with dense rows of as many values."""
+    sparse = of_words(words)
+    problems = {"sparse": sparse, "dense": dense_of(sparse)}
+    for name, options in LEARNERS:
+        solver, found = solvers.load(name)(**options), {}
+        for kind, problem in problems.items():
+            few = replace(problem, train=take(problem.train, np.arange(300)), labels=problem.labels[:300])
+            for part in (few, problem, problem):
+                state, before = solver.start(part, Gaussian(0.5), 0), time.process_time()
+                solver.advance(state, Until(presented=part.n))
+                seconds = time.process_time() - before
+                found[kind] = min(found.get(kind, np.inf), seconds if part is problem else np.inf)
+        ratio, kept = found["sparse"] / found["dense"], options.get("maintenance", "")
+        label = f"{name} ({kept})" if kept else name
+        seconds = ", ".join(f"{kind} {found[kind]:.3f} s" for kind in problems)
+        print(f"{words.name:13} {label:25} {seconds}: {ratio:.2f}", flush=True)
+        ratios.add(
+            f"{words.name}, {words.features:,} columns", label, ratio, "seconds of dense rows with as many values",
+            bound_by=BOUND_BY_WORDS.get(label, "the pairs that an example shares with the vectors, one by one"),
+        )  # fmt: skip
 
 
 def stream(name: str, rows: int) -> Problem:
@@ -205,6 +296,8 @@ def main() -> int:
     for name in dict.fromkeys(case.data for case in CASES if case.data in generators.GENERATORS):
         row_alone(name, 100, ratios)
         row_alone(name, 500, ratios)
+    for words in WORDS:
+        against_dense(words._replace(rows=words.rows // 10) if options.quick else words, ratios)
     ratio = found["waveform", 500, "projection"] / found["waveform", 500, "merging"]
     print(f"waveform B = 500: projection takes {ratio:.1f} times merging's seconds (at most 15)")
     ratios.add(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mpu_bench.core.solver import Until
+from mpu_bench.core.vectors import new_vectors
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.meb.core_set import add_slot, new_core_set, new_examples
 from oracles import kernel_svm, toys
@@ -94,7 +95,7 @@ def weights(state):
 def full_core_set(problem, kernel, C, cache_mb=1.0):
     """Return examples and a core set of all of them, with equal weights and exact responses."""
     examples = new_examples(problem.train, problem.labels, kernel, C)
-    core = new_core_set(problem.n, problem.features, problem.n + 1, cache_mb)
+    core = new_core_set(problem.n, new_vectors(problem.features, problem.n + 1), cache_mb)
     responses = products_of(problem, kernel, C).mean(axis=1)
     for i in range(problem.n):
         slot = add_slot(core, examples, np.uint32(i), responses[i])

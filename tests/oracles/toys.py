@@ -70,6 +70,7 @@ VARIANTS = {
     "pegasos-multiclass": Variant("pegasos-multiclass", {"precision": "double"}),
     "dcd, one-against-one": Variant("dcd", {}, multiclass="one-against-one"),
     "mpu, linear": Variant("mpu", {}, Linear()),
+    "mpu, adaptive": Variant("mpu", {"adaptive": True}),
     "mpu, hard": Variant("mpu", {"margin": "hard"}),
     "projectron++, eta": Variant("projectron++", {"eta": 0.9}),
     "projectron++, vectors": Variant("projectron++", {"vectors": 8}),

@@ -53,7 +53,7 @@ def test_a_kernel_expansion_and_the_linear_model_it_is_have_the_same_certificate
     rows, signs = toys.problem(matrix, labels, "dense64").train, 2.0 * labels - 1
     alphas = C * np.random.default_rng(data_seed).random(len(signs))
     weights = (alphas * signs) @ matrix
-    linear = certificates.certify(rows, signs, weights, alphas, C)
+    linear = certificates.certify(rows, signs, (matrix**2).sum(axis=1), weights, alphas, C)
     losses = np.maximum(0, 1 - signs * (matrix @ weights))
     for coefficients in (alphas, alphas * signs):
         kernel = certificates.certify_kernel(coefficients, float(weights @ weights), losses, C)
@@ -66,7 +66,7 @@ def test_a_kernel_expansion_and_the_linear_model_it_is_have_the_same_certificate
 def test_a_model_of_zero_has_neither_a_gap_nor_a_margin_nor_nu():
     matrix, labels = toys.real()
     rows, signs, zero = toys.problem(matrix, labels, "dense64").train, 2.0 * labels - 1, np.zeros(len(labels))
-    linear = certificates.certify(rows, signs, np.zeros(matrix.shape[1]), zero, 1.0)
+    linear = certificates.certify(rows, signs, (matrix**2).sum(axis=1), np.zeros(matrix.shape[1]), zero, 1.0)
     kernel = certificates.certify_kernel(zero, 0.0, np.ones(len(labels)), 1.0)
     assert linear.objective == kernel.objective == len(labels)
     assert linear.gap is linear.margin is kernel.gap is kernel.nu is None

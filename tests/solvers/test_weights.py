@@ -23,6 +23,7 @@ NEAR = [
     ("mpu", {"stop": 1e-4}, GAUSSIAN, 1e-4),
     ("svmperf", {"tolerance": 1e-4}, Linear(), 1e-4),
     ("dcd", {"stop": 1e-6}, Linear(), 1e-6),
+    ("mpu", {"stop": 1e-6, "accuracy": 1e-6, "adaptive": True}, GAUSSIAN, 1e-6),
     ("smo", {"tolerance": 1e-6}, GAUSSIAN, 1e-4),
     ("cvm", {"stop": 1e-4}, GAUSSIAN, 1e-4),
     ("mfw", {"stop": 1e-4}, GAUSSIAN, 1e-4),

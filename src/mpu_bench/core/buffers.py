@@ -65,3 +65,10 @@ def _give_back(memory: NDArray[np.uint8]) -> None:
         _kept.sort(key=len)
         while sum(map(len, _kept)) > _MOST_KEPT:
             _kept.pop(-1 if len(_kept[-1]) > _MOST_KEPT else 0)
+
+
+def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return a larger array that begins with this one along every axis; the rest is zero."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(length) for length in array.shape)] = array
+    return larger

@@ -114,9 +114,10 @@ class FourierModel(LinearModel):
 def fourier_features(rows: Rows, frequencies: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
     """Yield P(x) of some rows after the other, first the k cosines and then the k sines; shape (rows, 2k)."""
     (k, d), n = frequencies.shape, int(count(rows))
+    by_column = frequencies.T if isinstance(rows, Dense) else np.ascontiguousarray(frequencies.T)  # once, for SciPy
     for first in range(0, n, _ROWS_AT_ONCE):
         part = take(rows, np.arange(first, min(first + _ROWS_AT_ONCE, n)))
-        angles = np.asarray(to_scipy(part, d) @ frequencies.T)
+        angles = np.asarray(to_scipy(part, d) @ by_column)
         yield np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(k)
 
 

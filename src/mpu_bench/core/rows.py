@@ -268,6 +268,14 @@ def _(rows, i, indices, values):
     return nonzeros(Ones(rows.indices, rows.starts), i, indices, values)
 
 
+@jit
+def row_length(rows, i):
+    """Return how many values are stored of row ``i`` of `AnyRows`."""
+    if len(rows.starts) > 0:
+        return np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
+    return np.int64(rows.dense.shape[1] + rows.precise_dense.shape[1])
+
+
 @jit_dispatch
 def count(rows):
     """Return the number of rows."""

@@ -18,8 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core import sparse_vectors
+from mpu_bench.core.buffers import grown
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, nonzeros, squared_norm
+from mpu_bench.core.sparse_vectors import LENGTH, LONGEST, Entries
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, SUMS_AT_ONCE, common_quantum
 from mpu_bench.kernels import values
 from mpu_bench.kernels.precision import Precision
@@ -27,21 +30,6 @@ from mpu_bench.kernels.precision import Precision
 _WIDE = 1 << 14  # columns, from where on rows may be kept sparse ...
 _FEW = 0.01  # ... if no more than this part of their values is not zero
 GROUP = 64  #: vectors; loops run over whole groups, which need no code for what is left over
-
-
-class Entries(NamedTuple):
-    """The non-zeros of vectors that are kept sparse: a slot's are ``lengths`` many from its start, by rising column.
-
-    Vectors that are kept by columns have none, and no scratch.
-    """
-
-    columns: NDArray[np.uint32]  #: (e,)
-    values: NDArray[np.floating[Any]]  #: (e,)
-    starts: NDArray[np.int64]  #: (capacity,)
-    lengths: NDArray[np.int64]  #: (capacity,)
-    used: NDArray[np.int64]  #: (1,) where the entries begin that nothing has been written to
-    longest: NDArray[np.int64]  #: (1,) how many entries a slot has had at most
-    spread: NDArray[np.floating[Any]]  #: (d,) scratch: zeros, between calls
 
 
 class Vectors(NamedTuple):
@@ -94,7 +82,7 @@ def new_vectors(
     quantum : float
         That of all rows that will be put there (`quantum_of`), if they have one; for single precision.
     sparse : bool
-        Whether they are kept sparse (`keeps_sparse`); there are no entries before `with_free_entries`, and no quantum.
+        Whether they are kept sparse (`keeps_sparse`), without a quantum; `with_free_entries` makes the first free.
     """
     dtype = np.float32 if precision == "single" else np.float64
     quantised = quantum > 0 and precision == "single" and not sparse
@@ -104,70 +92,62 @@ def new_vectors(
         np.zeros(1, np.int64),
         np.zeros(features, np.uint32),
         np.zeros(features, dtype),
-        Entries(
-            np.zeros(0, np.uint32),
-            np.zeros(0, dtype),
-            np.zeros(capacity, np.int64),
-            np.zeros(capacity, np.int64),
-            np.zeros(1, np.int64),
-            np.zeros(1, np.int64),
-            np.zeros(features if sparse else 0, dtype),
-        ),
+        sparse_vectors.new_entries(features, capacity, dtype, sparse),
         quantum if quantised else 1.0,
     )
 
 
+def new_vectors_for(
+    rows: Rows, features: int, capacity: int, precision: Precision, quantum: float = 0.0, times: int = 1
+) -> Vectors:
+    """Return free slots for such rows, which are kept sparse where that takes less; so many of these have entries."""
+    sparse = capacity > 0 and keeps_sparse(rows, features)
+    vectors = new_vectors(features, capacity, precision, quantum, sparse)
+    if sparse:
+        assert not isinstance(rows, Dense)
+        vectors.entries.blocks[LONGEST] = (rows.starts[1:] - rows.starts[:-1]).max(initial=0)
+    return with_free_entries(vectors, int(vectors.entries.blocks[LONGEST]), times)
+
+
 def enlarged(vectors: Vectors, capacity: int) -> Vectors:
     """Return the vectors in more slots."""
-    starts, lengths = grown(vectors.entries.starts, capacity), grown(vectors.entries.lengths, capacity)
     return vectors._replace(
         columns=grown(vectors.columns, len(vectors.columns), capacity),
         squared_norms=grown(vectors.squared_norms, capacity),
-        entries=vectors.entries._replace(starts=starts, lengths=lengths),
+        entries=sparse_vectors.enlarged(vectors.entries, capacity),
     )
 
 
-def with_free_entries(vectors: Vectors, free: int) -> Vectors:
-    """Return the vectors, kept sparse, without the entries that none has any more, and at least so many free ones."""
-    entries = vectors.entries
-    kept, starts = _entries_in(entries, np.arange(len(entries.starts)))
-    length = 2 * (len(kept) + free)  # so that the next time is far
-    columns, values = grown(entries.columns[kept], length), grown(entries.values[kept], length)
-    entries = entries._replace(columns=columns, values=values, starts=starts[:-1], used=starts[-1:].copy())
-    return vectors._replace(entries=entries)
-
-
-def _entries_in(entries: Entries, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return which entries are those of some slots, one slot after the other, and where each slot's begin; (m + 1,)."""
-    lengths = entries.lengths[slots]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    return np.arange(starts[-1]) + np.repeat(entries.starts[slots] - starts[:-1], lengths), starts
-
-
-def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """Return a larger array that begins with this one along every axis; the rest is zero."""
-    larger = np.zeros(shape, array.dtype)
-    larger[tuple(slice(length) for length in array.shape)] = array
-    return larger
+def with_free_entries(vectors: Vectors, length: int, times: int = 1) -> Vectors:
+    """Return the vectors with free entries to put a row with so many values so many times, if they are kept sparse."""
+    if not len(vectors.entries.spread):
+        return vectors
+    wanted = int(sparse_vectors.blocks_for(vectors.entries, length, times))
+    return vectors._replace(entries=sparse_vectors.with_blocks(vectors.entries, wanted))
 
 
 def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
     """Return a copy of the vectors in some slots, one a row."""
-    entries = vectors.entries
+    entries, dtype = vectors.entries, vectors.squared_norms.dtype
     if len(entries.spread):
-        kept, starts = _entries_in(entries, slots)
-        return Sparse(entries.values[kept], entries.columns[kept], starts.astype(np.uint32))
-    rows = np.ascontiguousarray(vectors.columns[:, slots].T, vectors.squared_norms.dtype)
-    return Dense((rows * np.float64(vectors.quantum)).astype(rows.dtype))
+        lengths, row_of_slot = (
+            entries.lists[len(vectors.indices) + slots, LENGTH],
+            np.full(len(vectors.squared_norms), -1),
+        )
+        row_of_slot[slots], starts = np.arange(len(slots)), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        rows = Sparse(np.zeros(starts[-1], dtype), np.zeros(starts[-1], np.uint32), starts.astype(np.uint32))
+        sparse_vectors.read_rows(entries, row_of_slot, starts, rows.indices, rows.values)
+        return rows
+    values = np.ascontiguousarray(vectors.columns[:, slots].T, dtype)
+    return Dense((values * np.float64(vectors.quantum)).astype(dtype))
 
 
 @jit
-def free_entries_for(vectors, rows, i, times):
-    """Return how many entries must be free to put row i so many times, and to put one vector between two."""
-    length = np.int64(rows.dense.shape[1] + rows.precise_dense.shape[1])
-    if len(rows.starts) > 0:
-        length = np.int64(rows.starts[i + np.uint32(1)] - rows.starts[i])
-    return times * length + 2 * max(vectors.entries.longest[0], length)
+def has_free_entries(vectors, length, times):
+    """Return whether there are free entries to put a row with so many values so many times, and one between two."""
+    entries = vectors.entries
+    wanted = sparse_vectors.blocks_for(entries, length, times)
+    return len(entries.spread) == 0 or sparse_vectors.free_blocks(entries) >= wanted
 
 
 @jit(inline="always")
@@ -179,6 +159,8 @@ def padded(size):
 @jit(inline="always")
 def put(vectors, slot, rows, i):
     """Copy row i to a slot, over what is there; it may be the first that is free."""
+    if len(vectors.entries.spread) > 0:
+        sparse_vectors.clear(vectors.entries, slot)
     vectors.columns[:, slot] = 0
     _put_into_zeros(vectors, slot, rows, i)
 
@@ -199,69 +181,57 @@ def _put_into_zeros(vectors, slot, rows, i):
             number = np.float32(values[k] / vectors.quantum + 0.5) if vectors.columns.itemsize == 1 else values[k]
             vectors.columns[indices[k], slot] = number
     else:
-        _write_entries(vectors.entries, slot, indices, values, nonzero_count)
+        sparse_vectors.write(vectors.entries, slot, indices, values, nonzero_count)
     vectors.squared_norms[slot] = squared_norm(rows, i)
     vectors.size[0] = max(vectors.size[0], slot + 1)
 
 
 @jit
-def _write_entries(entries, slot, indices, values, nonzero_count):
-    start = entries.used[0]
-    for k in range(nonzero_count):
-        entries.columns[start + k], entries.values[start + k] = indices[k], values[k]
-    _take_entries(entries, slot, nonzero_count)
-
-
-@jit
-def _take_entries(entries, slot, length):
-    """Let a slot have the first entries that are free."""
-    entries.starts[slot], entries.lengths[slot] = entries.used[0], length
-    entries.used[0] += length
-    entries.longest[0] = max(entries.longest[0], length)
-
-
-@jit
-def put_between(vectors, slot, first, second, share):
-    """Put ``share x_first + (1 - share) x_second`` into a slot that is taken."""
+def put_between(vectors, slot, other, share):
+    """Turn the vector of a slot into ``(1 - share) x_slot + share x_other``."""
     columns, total = vectors.columns, 0.0
     if len(vectors.entries.spread) > 0:
-        total = _entries_between(vectors.entries, slot, first, second, share)
+        total = sparse_vectors.put_between(vectors.entries, slot, other, share, vectors.indices, vectors.values)
     for k in range(len(columns)):
         column = columns[k]
-        between = share * np.float64(column[first]) + (1.0 - share) * np.float64(column[second])
+        between = share * np.float64(column[other]) + (1.0 - share) * np.float64(column[slot])
         column[slot] = between
         total += np.float64(column[slot]) ** 2
     vectors.squared_norms[slot] = total
 
 
-@jit
-def _entries_between(entries, slot, first, second, share):
-    columns, values, out, total = entries.columns, entries.values, entries.used[0], 0.0
-    a, b = entries.starts[first], entries.starts[second]
-    last_a, last_b = a + entries.lengths[first], b + entries.lengths[second]
-    while a < last_a or b < last_b:
-        in_a = b == last_b or (a < last_a and columns[a] <= columns[b])
-        in_b = a == last_a or (b < last_b and columns[b] <= columns[a])
-        columns[out] = columns[a] if in_a else columns[b]
-        here, there = np.float64(values[a]) if in_a else 0.0, np.float64(values[b]) if in_b else 0.0
-        values[out] = share * here + (1.0 - share) * there
-        total += np.float64(values[out]) ** 2
-        a, b, out = a + in_a, b + in_b, out + 1
-    _take_entries(entries, slot, out - entries.used[0])
-    return total
-
-
 @jit(forceinline=True)
 def drop(vectors, slot):
     """Take the vector out of a slot; the last one moves there."""
-    columns, entries, last = vectors.columns, vectors.entries, vectors.size[0] - 1
-    entries.starts[slot], entries.lengths[slot] = entries.starts[last], entries.lengths[last]
-    entries.lengths[last] = 0
-    if slot != last:
-        for k in range(len(columns)):
-            columns[k, slot] = columns[k, last]
-        vectors.squared_norms[slot] = vectors.squared_norms[last]
+    last = vectors.size[0] - 1
+    move(vectors, last, slot)
     vectors.size[0] = last
+
+
+@jit(forceinline=True)
+def move(vectors, source, target):
+    """Move the vector of a slot to another one, over what is there; where they are the same, it is gone."""
+    columns, entries = vectors.columns, vectors.entries
+    if len(entries.spread) > 0:
+        sparse_vectors.clear(entries, target)
+    if source != target:
+        if len(entries.spread) > 0:
+            sparse_vectors.move(entries, source, target, vectors.indices, vectors.values)
+        for k in range(len(columns)):
+            columns[k, target] = columns[k, source]
+        vectors.squared_norms[target] = vectors.squared_norms[source]
+
+
+@jit
+def keep(vectors, slots):
+    """Keep the vectors in some slots, by rising number, which become the first ones."""
+    for target in range(len(slots)):
+        if slots[target] != target:
+            move(vectors, slots[target], target)
+    if len(vectors.entries.spread) > 0:
+        for slot in range(len(slots), vectors.size[0]):
+            sparse_vectors.clear(vectors.entries, slot)
+    vectors.size[0] = len(slots)
 
 
 @jit(inline="always")
@@ -291,17 +261,9 @@ def stored_kernel_values(vectors, kernel, slot, out):
             indices[nonzero_count], values[nonzero_count] = k, columns[k, slot] * vectors.quantum
             nonzero_count += 1
     if len(vectors.entries.spread) > 0:
-        nonzero_count = _read_entries(vectors.entries, slot, indices, values)
+        nonzero_count = sparse_vectors.read(vectors.entries, slot, indices, values)
     _scale_by_quantum(vectors, nonzero_count)
     some_kernel_values(vectors, kernel, nonzero_count, np.float64(vectors.squared_norms[slot]), 0, vectors.size[0], out)
-
-
-@jit
-def _read_entries(entries, slot, indices, values):
-    start, length = entries.starts[slot], entries.lengths[slot]
-    for k in range(length):
-        indices[k], values[k] = entries.columns[start + k], entries.values[start + k]
-    return length
 
 
 @jit(inline="always")
@@ -325,25 +287,7 @@ def squared_distances(vectors, m, slot, out):
     if len(vectors.entries.spread) == 0:
         _distances_by_columns(vectors.columns, padded(m), slot, out)
     else:
-        _distances_of_entries(vectors.entries, m, slot, out)
-
-
-@jit
-def _distances_of_entries(entries, m, slot, out):
-    columns, values, starts, spread = entries.columns, entries.values, entries.starts, entries.spread
-    own, total = range(starts[slot], starts[slot] + entries.lengths[slot]), 0.0
-    for k in own:
-        spread[columns[k]] = values[k]
-        total += np.float64(values[k]) ** 2
-    for j in range(m):
-        distance, common = 0.0, 0.0
-        for k in range(starts[j], starts[j] + entries.lengths[j]):
-            here = np.float64(spread[columns[k]])
-            distance += (np.float64(values[k]) - here) ** 2
-            common += here * here
-        out[j] = distance + max(total - common, 0.0)
-    for k in own:
-        spread[columns[k]] = 0
+        sparse_vectors.squared_distances(vectors.entries, m, slot, out, vectors.indices, vectors.values)
 
 
 @jit(fastmath={"contract"}, inline="always")
@@ -368,7 +312,7 @@ def some_kernel_values(vectors, kernel, nonzero_count, norm, first, m, out):
     """Compute the kernel values of the example at hand with m vectors from the first on, as `kernel_values` does."""
     last, start = min(first + padded(m), len(out)), first
     if len(vectors.entries.spread) > 0:
-        _sum_entries(vectors.entries, vectors.indices, vectors.values, nonzero_count, out[first:last], first, m)
+        entry_products(vectors, nonzero_count, first, m, out[first:last])
         start = last
     while start < last:  # twice as fast as a range for 100 vectors of two features
         stop = min(start + SUMS_AT_ONCE, last)
@@ -377,20 +321,11 @@ def some_kernel_values(vectors, kernel, nonzero_count, norm, first, m, out):
     values(kernel, out[first:last], vectors.squared_norms[first:last], norm)
 
 
-@jit(fastmath={"reassoc", "contract"})
-def _sum_entries(entries, indices, scales, nonzero_count, out, first, m):
-    columns, values, spread = entries.columns, entries.values, entries.spread
-    for k in range(nonzero_count):
-        spread[indices[k]] = scales[k]
-    for j in range(m, len(out)):
-        out[j] = 0
-    for j in range(m):
-        start, total = entries.starts[first + j], out.dtype.type(0)
-        for k in range(start, start + entries.lengths[first + j]):
-            total += values[k] * spread[columns[k]]
-        out[j] = total
-    for k in range(nonzero_count):
-        spread[indices[k]] = 0
+@jit(forceinline=True)
+def entry_products(vectors, nonzero_count, first, m, out):
+    """Compute the inner products of the example at hand with m vectors from the first on, which are kept sparse."""
+    size, indices, values = vectors.size[0], vectors.indices, vectors.values
+    sparse_vectors.inner_products(vectors.entries, size, indices, values, nonzero_count, first, m, out)
 
 
 @jit(fastmath={"contract"}, inline="always")

@@ -106,7 +106,9 @@ def problem_of(
 def with_ones(X: Any) -> Any:
     """Return a copy of X with a column of ones after its own."""
     ones: Any = np.ones((X.shape[0], 1), X.dtype)
-    return scipy.sparse.hstack([X, ones], format="csr") if is_sparse(X) else np.hstack([X, ones])
+    if is_sparse(X):
+        return scipy.sparse.hstack([X, scipy.sparse.csr_array(ones)], format="csr")
+    return np.hstack([X, ones])
 
 
 def as_array(rows: Rows, features: int) -> Any:

@@ -99,7 +99,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         margin = one_of(("soft", "hard"), margin=self.margin)
-        return self._made("mpu", C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy)
+        return self._made("mpu", C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy, adaptive=True)
 
 
 @dataclass(eq=False, repr=False)

@@ -127,15 +127,19 @@ def per_example(C: float, problem: Problem) -> Weight:
 
 
 @jit
-def _survey(C, rows, signs, weights, norms, unit):
-    """Return the smallest response, and by how much the losses may be wrong, a response by ``unit ||x_i||``."""
-    smallest, wrong = np.inf, 0.0
+def _survey(C, loss_weights, rows, signs, weights, norms, unit):
+    """Return weighted losses, by how much C times them may be wrong, a response by ``unit ||x_i||``, and the smallest.
+
+    C and the weights are a number or an array (n,); n inner products.
+    """
+    losses, wrong, smallest = 0.0, 0.0, np.inf
     for i in range(np.uint32(count(rows))):
         response, off = signs[i] * dot(rows, np.uint32(i), weights), unit * norms[i]
+        losses += bound(loss_weights, i) * max(0.0, 1.0 - response)
         smallest = min(smallest, response)
         if response < 1.0 + off:
             wrong += bound(C, i) * off
-    return smallest, wrong
+    return losses, wrong, smallest
 
 
 @jit
@@ -164,7 +168,7 @@ def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64],
 
 def margin(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
     """Evaluate ``min_i y_i w.x_i / ||w||``; None while the weights are zero."""
-    return _margin(_survey(0.0, rows, signs, weights, np.zeros(len(signs)), 0.0)[0], weights)
+    return _margin(_survey(0.0, 0.0, rows, signs, weights, np.zeros(len(signs)), 0.0)[2], weights)
 
 
 def _margin(smallest: float, weights: NDArray[np.float64]) -> float | None:
@@ -173,7 +177,12 @@ def _margin(smallest: float, weights: NDArray[np.float64]) -> float | None:
 
 
 def certify(
-    rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], alphas: NDArray[np.float64], C: Weight
+    rows: Rows,
+    signs: NDArray[np.float64],
+    squared_norms: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    alphas: NDArray[np.float64],
+    C: Weight,
 ) -> Measures:
     """Bound the error of a linear model without a bias by its own dual variables.
 
@@ -183,6 +192,8 @@ def certify(
         n examples.
     signs : array of float64, shape (n,)
         The labels, -1 or +1.
+    squared_norms : array of float64, shape (n,)
+        ``||x_i||^2``.
     weights : array of float64, shape (d,)
         The model whose objective is bounded.
     alphas : array of float64, shape (n,)
@@ -190,7 +201,7 @@ def certify(
     C : float or array of shape (n,)
         The weight of the losses, above 0.
     """
-    exact, norms = np.zeros_like(weights), np.sqrt(squared_norms(rows))
+    exact, norms = np.zeros_like(weights), np.sqrt(squared_norms)
     combine(rows, signs, alphas, exact)  # from the dual variables alone: no rounding of a solver enters
     return certify_sum(rows, signs, weights, C, norms, float(alphas.sum()), exact, float(alphas @ norms))
 
@@ -221,8 +232,9 @@ def certify_sum(
         sum_i alpha_i ||x_i||, or more.
     """
     n, d, norm, squared = len(signs), len(weights), float(np.linalg.norm(weights)), float(combined @ combined)
-    objective = primal(rows, signs, weights, C)
-    smallest, of_losses = _survey(C, rows, signs, weights, norms, rounding(d, norm))
+    scale, loss_weights = (1.0, C) if isinstance(C, np.ndarray) else (C, 1.0)
+    losses, of_losses, smallest = _survey(C, loss_weights, rows, signs, weights, norms, rounding(d, norm))
+    objective = float(weights @ weights / 2 + scale * losses)
     of_primal = float(of_losses) + rounding(n, objective) + rounding(d, norm * norm / 2)
     of_combined = rounding(n, reach)
     of_dual = (math.sqrt(squared) + of_combined) * of_combined + rounding(d, squared / 2) + rounding(n, total)

@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -60,6 +61,21 @@ def test_two_class_problems_share_the_arrays(world, numbers):
     assert np.array_equal(one.labels, np.isin(whole.labels, [0, 2]))
     assert len({problem.fingerprint for problem in (whole, one, world.load(TABLE, {"positive": "b"}, "table"))}) == 3
     assert one.fingerprint == world.load(TABLE, {"positive": ["a", "c"]}, name="table").fingerprint
+
+
+def test_datasets_of_the_same_rows_keep_them_once(world):
+    """As RCV1 by topic: the labels differ."""
+    world.offer(POINTS)
+    other = SVMLIGHT.replace('["-1", "+1"]', '["+1", "-1"]')
+    problems = [world.load(text, name=name) for name, text in (("points", SVMLIGHT), ("others", other))]
+    folders = [prepared_folder(world.card(text, name=name), world.home) for name, text in
+               (("points", SVMLIGHT), ("others", other))]  # fmt: skip
+    kept = {path.stat().st_ino for folder in folders for path in folder.glob("train-*.npy")}
+    assert len(kept) == 5  # values, indices and starts, and the labels of both
+    assert problems[0].labels.tolist() == [1, 0, 1]
+    assert problems[1].labels.tolist() == [0, 1, 0]
+    shutil.rmtree(folders[0])
+    assert world.load(other, name="others").train.values.tolist() == [1.0, 2.5, -1.0]
 
 
 def test_the_fingerprint_is_of_content_and_preparation(world, tmp_path):

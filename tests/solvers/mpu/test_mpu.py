@@ -13,7 +13,7 @@ from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers.mpu.mpu import ALL
 from oracles import linear_svm, margin_perceptron, quadratic_programs, toys
 from oracles.margin_perceptron import maximum, patterns_of
-from oracles.toys import more, train
+from oracles.toys import KINDS, more, train
 
 MPU = solvers.load("mpu")
 WIDTH = 0.3
@@ -45,6 +45,35 @@ def test_keeps_the_accuracy_wanted_before_running(accuracy, C, data_seed, seed):
     b, delta_b, R2 = thresholds.b, thresholds.delta_b, state.squared_norms.max()
     bound = problem.n * thresholds.I_max * (2 * b + delta_b) / (delta_b - R2)  # (22), Theorem 2
     assert state.counters[UPDATES] <= bound == pytest.approx(solver.measures(state).update_bound)
+
+
+@few
+@given(
+    stop=st.sampled_from([0.0, 1e-6, 1e-3, 0.1]),
+    C=costs,
+    data_seed=seeds,
+    seed=seeds,
+    form=st.sampled_from(sorted(KINDS)),
+)
+def test_adaptive_rounds_end_as_near_the_exact_optimum_as_wanted(stop, C, data_seed, seed, form):
+    matrix, labels = toys.binary(seed=data_seed)
+    problem, solver = toys.problem(matrix, labels, form), MPU(C=C, stop=stop, adaptive=True)
+    state, status = train(solver, problem, seed=seed)
+    assert status == Status.DONE
+    measures, (_, _, optimum) = solver.measures(state), linear_svm.of_toys(toys.binary, C, data_seed)
+    assert optimum * (1 - ROUNDING) <= measures.objective <= optimum * (1 + max(stop, 1e-5))
+    assert measures.dual_objective <= optimum * (1 + ROUNDING)
+    assert measures.gap <= max(stop, 1e-5) + ROUNDING
+
+
+def test_adaptive_rounds_present_fewer_examples():
+    """Where what is learned of one example changes what others need: few features, and noise."""
+    random = np.random.default_rng(0)
+    matrix = random.standard_normal((400, 100)) / 10
+    labels = (matrix[:, 0] + random.standard_normal(400) / 20 > 0).astype(int)
+    problem = toys.problem(matrix, labels, "dense64")
+    fixed, adaptive = (train(MPU(stop=1e-3, adaptive=each), problem)[0].counters[PRESENTED] for each in (False, True))
+    assert adaptive < 0.6 * fixed
 
 
 @few

@@ -9,6 +9,7 @@ when its files are not what ``meta.json`` says.
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import json
 import os
 import shutil
@@ -340,6 +341,7 @@ def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched]
             fixes = {name: {"fix": "write it again"} if name in own else {} for name in fetched}
             files = {name: SourceFile(name, file.path, advance, **fixes[name]) for name, file in fetched.items()}
             built = build(card, files, temporary)
+        _share_arrays(temporary)
         _check_own_files(card, home)
         if built.preprocessing is not None:
             write_text(temporary / _PREPROCESSING, json.dumps(to_json(built.preprocessing), indent=1))
@@ -372,6 +374,17 @@ def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched]
                 fetch.forget(file, home)
         raise
     return meta
+
+
+def _share_arrays(folder: Path) -> None:
+    """Let a folder have the arrays that another one has as well, such as rows of other topics: the disk keeps one."""
+    for path in folder.glob("*.npy"):
+        linked = path.with_suffix(".link")
+        for other in folder.parent.glob(f"*/{path.name}"):
+            with contextlib.suppress(OSError):  # it has just gone, or the disk has no links
+                if not other.samefile(path) and filecmp.cmp(path, other, shallow=False):
+                    linked.hardlink_to(other)
+                    linked.replace(path)
 
 
 def _check_own_files(card: Card, home: DataDirectory) -> None:

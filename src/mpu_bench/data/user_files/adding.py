@@ -199,7 +199,7 @@ def _table(files: Sequence[UserFile], wishes: Wishes) -> Added:
     if not set(kinds.values()) & {"number", "categorical"}:
         raise DataError(
             f"{first.path}: has no column to learn from besides the label '{label}'; is the separator another? name it "
-            "by --separator"
+            "by --separator; or are these rows of svmlight without a feature?"
         )
     counted = count_labels(files, label, numbers, wishes.missing, wishes.missing_words)
     _check_labels(counted, columns, label, first.path)

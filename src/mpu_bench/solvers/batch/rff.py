@@ -11,7 +11,8 @@ with variance 2 gamma = 1 / sigma^2 in each coordinate, make 2k features, and th
 is solved by dual coordinate descent (solvers/linear/dcd.py), which presents the examples.
 
 Counted: the k n inner products of d dimensions that make the features; what the linear problem costs is left out, as in
-the paper's Figure 3. The features, single precision, take 8 k n bytes.
+the paper's Figure 3. The features, single precision, take 8 k n bytes, and the frequencies 8 k d, on sparse
+rows twice: for columns by the million take few pairs.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class DCD(Solver):
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
-        return certify(state.rows, state.signs, state.weights, state.alphas, state.C)
+        return certify(state.rows, state.signs, state.squared_norms, state.weights, state.alphas, state.C)
 
 
 @jit

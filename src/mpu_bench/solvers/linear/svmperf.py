@@ -41,6 +41,7 @@ from annotated_types import Gt, Le
 from numpy.typing import NDArray
 
 from mpu_bench.core import blas1
+from mpu_bench.core.buffers import grown
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
@@ -48,7 +49,6 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Solver, Status, Until
-from mpu_bench.core.vectors import grown
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, Weight, bound, certify_sum, finite_squared_norms, per_example
 

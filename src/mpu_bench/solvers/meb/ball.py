@@ -73,6 +73,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
+from mpu_bench.core.vectors import has_free_entries, new_vectors_for, with_free_entries
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
@@ -228,11 +229,12 @@ class BallSolver(Solver):
         ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding)
         if self.stop is None:
             ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
+        slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, times=FIRST_POINTS)
         state = State(
             problem,
             new_examples(rows, problem.labels, kernel, per_example(self.C, problem)),
-            new_core_set(n, features, _FIRST_CAPACITY, self.cache_mb, precision),
-            new_history(n, features, 0, 0, precision),
+            new_core_set(n, slots, self.cache_mb),
+            new_history(n, new_vectors_for(rows, features, 0, precision), 0),
             new_search(n, sampled, 0 if sampled == n else confirmations, seed),
             ball,
             Status.RUNNING,
@@ -263,7 +265,8 @@ class BallSolver(Solver):
             return state.history
         steps = int(state.history.first[0])
         precision: Precision = "single" if state.core.buffer.dtype == np.float32 else "double"
-        return new_history(n, state.problem.features, _HISTORY_WINDOWS * between, steps, precision)
+        length = _HISTORY_WINDOWS * between
+        return new_history(n, new_vectors_for(state.problem.train, state.problem.features, length, precision), steps)
 
     def advance(self, state: State, until: Until) -> Status:
         """Take further steps, enlarging the core set where it is full."""
@@ -272,8 +275,11 @@ class BallSolver(Solver):
             parts = state.examples, state.core, state.history, state.search, state.ball
             status = iterate(self.algorithm(), *parts, limits, state.counters)
             if status == MORE_ROOM:
-                state.core = enlarged_core_set(state.core, self.cache_mb)
-                state.history = self._history(state)
+                if state.core.vectors.size[0] == len(state.core.members):
+                    state.core = enlarged_core_set(state.core, self.cache_mb)
+                    state.history = self._history(state)
+                state.core = state.core._replace(vectors=with_free_entries(state.core.vectors, 0))
+                state.history = state.history._replace(vectors=with_free_entries(state.history.vectors, 0))
                 continue
             if status == LESS_EMPTY:
                 compact(state.core)
@@ -363,7 +369,8 @@ def iterate(algorithm, examples, core, history, search, ball, until, counters):
     while not reached(counters, until):
         if core.vectors.size[0] - core.active[0] > core.active[0] // _SLOTS_PER_EMPTY + _SPARE_EMPTY:
             return LESS_EMPTY
-        if core.vectors.size[0] == len(core.members):
+        has_entries = has_free_entries(core.vectors, 0, 1) and has_free_entries(history.vectors, 0, 1)
+        if core.vectors.size[0] == len(core.members) or not has_entries:
             return MORE_ROOM
         i, s = farthest_point(examples, core, history, search, b, counters)
         counters[PRESENTED] += 1

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core import buffers
+from mpu_bench.core.buffers import grown
 from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
 from mpu_bench.core.rows import AnyRows, Rows, any_rows, nonzeros, squared_norm
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
-from mpu_bench.core.vectors import Vectors, enlarged, grown, new_vectors, put
+from mpu_bench.core.vectors import Vectors, enlarged, entry_products, keep, put
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision
@@ -70,9 +71,9 @@ class CoreSet(NamedTuple):
     buffer: NDArray[np.floating[Any]]  #: (capacity,) a row that is not kept
 
 
-def new_core_set(n: int, features: int, capacity: int, cache_mb: float, precision: Precision = "single") -> CoreSet:
-    """Return an empty core set of n examples of d features, with room for so many in slots."""
-    vectors = new_vectors(features, capacity, precision)
+def new_core_set(n: int, vectors: Vectors, cache_mb: float) -> CoreSet:
+    """Return an empty core set of n examples in free slots."""
+    capacity = len(vectors.squared_norms)
     return CoreSet(
         vectors,
         np.zeros(capacity, np.uint32),
@@ -117,8 +118,11 @@ def values_from(examples, i, vectors, first, out):
     """Compute K(x_i, x_j) for the vectors j from the first on into ``out``."""
     columns, indices, numbers = vectors.columns, vectors.indices, vectors.values
     there = nonzeros(examples.rows, i, indices, numbers)
-    whole = there - there % COLUMNS_AT_ONCE
-    for start in range(0, len(out), _VALUES_AT_ONCE):
+    whole, begin = there - there % COLUMNS_AT_ONCE, 0
+    if len(vectors.entries.spread) > 0:
+        entry_products(vectors, there, first, len(out), out)
+        begin = len(out)
+    for start in range(begin, len(out), _VALUES_AT_ONCE):
         sums = out[start : start + _VALUES_AT_ONCE]
         for j in range(len(sums)):
             sums[j] = 0.0
@@ -199,11 +203,11 @@ def compact(core: CoreSet) -> None:
     left = len(staying)
     core.slots[core.members[:m]] = -1
     core.slots[core.members[staying]] = np.arange(left)
-    by_slot = core.members, core.signs, core.diagonal, core.responses, core.coefficients, vectors.squared_norms
-    for numbers in (*by_slot, *vectors.columns):
+    for numbers in (core.members, core.signs, core.diagonal, core.responses, core.coefficients):
         numbers[:left] = numbers[staying]
     core.coefficients[left:m] = 0.0
-    vectors.size[0] = core.active[0] = left
+    keep(vectors, staying)
+    core.active[0] = left
     clear(core.lru)
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint, rng
-from mpu_bench.core.vectors import Vectors, new_vectors, put
-from mpu_bench.kernels.precision import Precision
+from mpu_bench.core.vectors import Vectors, move, put
 from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
 
 NO_POINT, NOT_YET = -1, -2  # instead of a point
@@ -48,11 +47,10 @@ class Search(NamedTuple):
     agreed: NDArray[np.int64]  #: (1,) how many of all points have agreed, the first ones, since the last step
 
 
-def new_history(n: int, features: int, length: int, steps: int, precision: Precision) -> History:
-    """Return a history of n examples with room for so many steps, before which some were taken."""
-    vectors = new_vectors(features, length, precision)
+def new_history(n: int, vectors: Vectors, steps: int) -> History:
+    """Return a history of n examples with room for as many steps as there are slots, before which some were taken."""
     buffer = np.zeros_like(vectors.squared_norms)
-    return History(vectors, np.zeros(length), buffer, np.array([steps]), np.zeros(n), np.full(n, -1))
+    return History(vectors, np.zeros(len(buffer)), buffer, np.array([steps]), np.zeros(n), np.full(n, -1))
 
 
 def new_search(n: int, sampled: int, confirmations: int, seed: int) -> Search:
@@ -154,10 +152,8 @@ def _forget_half(history):
     """Forget the older half of the steps."""
     vectors, half = history.vectors, len(history.changes) // 2
     left = len(history.changes) - half
-    for c in range(vectors.columns.shape[0]):
-        for k in range(left):
-            vectors.columns[c, k] = vectors.columns[c, half + k]
     for k in range(left):
-        vectors.squared_norms[k], history.changes[k] = vectors.squared_norms[half + k], history.changes[half + k]
+        move(vectors, half + k, k)
+        history.changes[k] = history.changes[half + k]
     history.first[0] += half
     vectors.size[0] = left

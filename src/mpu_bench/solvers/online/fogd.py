@@ -8,7 +8,7 @@ with y f(x) < 1 changes w by eta y z(x), eta the same throughout. With more than
 of the true class y and the best wrong one, r, change where f_y - f_r < 1.
 
 Frequencies are drawn feature by feature, so that more features leave those of the first as they are. Memory is
-D (d + 2 c) numbers, however many examples come.
+D (d + 2 c) numbers, however many examples come: for columns by the million take few frequencies.
 
 Counted: D inner products per example presented; a change of f is one step and one update.
 """

@@ -139,7 +139,7 @@ def _(merging, w, kernel, budget, counters):
                 average[c, n] = b * average[c, p] + a * average[c, n]
             coefficients[c, n] = alpha_z
         change_squared_norm(w, 2.0 * overlap + loss * unit)
-        put_between(vectors, n, p, n, h)  # (20)
+        put_between(vectors, n, p, h)  # (20)
         norms[n] = squared_coefficients(coefficients, n)
         stamp(inserted_at, n, w.scalars[0])
     remove(w, p)

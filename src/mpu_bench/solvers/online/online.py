@@ -10,22 +10,21 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
+from mpu_bench.core.buffers import grown
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, prefetch_row, squared_norms
+from mpu_bench.core.rows import Rows, prefetch_row, row_length, squared_norms
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import (
     Vectors,
     enlarged,
-    free_entries_for,
-    grown,
-    keeps_sparse,
+    has_free_entries,
     kernel_values,
-    new_vectors,
+    new_vectors_for,
     quantum_of,
     rows_of,
     weighted_sum,
@@ -52,8 +51,7 @@ def new_hypothesis(problem: Problem, capacity: int, precision: Precision, quanti
     """Return f = 0 with so many slots for rows of a problem, quantised if they all have a quantum and are all there."""
     functions = functions_for(len(problem.classes))
     quantum = quantum_of(problem.train) if quantised and problem.blocks == 1 else 0.0
-    sparse = keeps_sparse(problem.train, problem.features)
-    vectors = new_vectors(problem.features, capacity, precision, quantum, sparse)
+    vectors = new_vectors_for(problem.train, problem.features, capacity, precision, quantum)
     kernel_row = np.zeros_like(vectors.squared_norms)
     return Hypothesis(vectors, np.zeros((functions, capacity)), kernel_row, np.zeros(functions))
 
@@ -66,8 +64,7 @@ def functions_for(classes: int) -> int:
 @jit
 def has_room(f, rows, i):
     """Return whether there is room for all that a row may leave: a slot, and entries where vectors are kept sparse."""
-    entries, wanted = f.vectors.entries, free_entries_for(f.vectors, rows, i, len(f.scores))
-    has_entries = len(entries.spread) == 0 or wanted <= len(entries.values) - entries.used[0]
+    has_entries = has_free_entries(f.vectors, row_length(rows, i), len(f.scores))
     return has_entries and f.vectors.size[0] < len(f.kernel_row)
 
 
@@ -75,9 +72,9 @@ def with_room(f: Hypothesis, chunk: Chunk, position: int) -> Hypothesis:
     """Return a hypothesis with room for the example at this position, with twice as many slots where all are taken."""
     if f.vectors.size[0] == len(f.kernel_row):
         f = with_doubled_capacity(f)
-    if len(f.vectors.entries.spread) and not has_room(f, chunk.rows, i := chunk.order[position]):
-        free = int(free_entries_for(f.vectors, chunk.rows, i, len(f.scores)))
-        f = f._replace(vectors=with_free_entries(f.vectors, free))
+    if len(f.vectors.entries.spread):
+        length = int(row_length(chunk.rows, chunk.order[position]))
+        f = f._replace(vectors=with_free_entries(f.vectors, length, len(f.scores)))
     return f
 
 
