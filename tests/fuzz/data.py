@@ -582,7 +582,7 @@ def targets() -> list[Target]:
             WORDS_OF_ROWS,
         ),
         Target("idx", _read_idx, lambda: [SEPARATOR.join(IDX)], (_covered("readers.idx"),), 8),
-        Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.pins"),), 3, of_json),
+        Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.integrity"),), 3, of_json),
         Target(
             "note", _read_note, lambda: [json.dumps(_NOTE).encode(), b"{}"], (_covered("download.partial"),), 6, of_json
         ),
