@@ -17,13 +17,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import stored
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import estimates, reproduce
 from mpu_bench.files import csv_text, write_text
 from mpu_bench.report import overview
 from mpu_bench.resources import config_names
 from mpu_bench.results.folder import open_results
-from mpu_bench.verdict import baseline
 
 BASELINE = Path(__file__).parents[1] / "results" / "baseline"
 SECONDS = Path(__file__).parents[1] / "configs" / estimates.FILE
@@ -40,7 +40,7 @@ SHORT = "Of the ci profiles, which CI holds its runs to (judged only where nothi
 
 def readme(root: Path) -> str:
     """Return the text of the baseline's README: the overview, and where, when and how long it was measured."""
-    about = {folder: baseline.about(folder) for folder in baseline.folders(root)}
+    about = {folder: stored.about(folder) for folder in stored.folders(root)}
     whole = full(root)
     lines = [_line(about[folder], _machines(folder)) for folder in whole]
     every = {experiment.name for experiment in reproduce.experiments([], None, print)[0]}
@@ -54,13 +54,13 @@ def readme(root: Path) -> str:
 
 def full(root: Path) -> list[Path]:
     """Return the folders of full runs, those of no profile."""
-    return [each for each in baseline.folders(root) if "--profile" not in (baseline.about(each)["options"] or [])]
+    return [each for each in stored.folders(root) if "--profile" not in (stored.about(each)["options"] or [])]
 
 
 def seconds(root: Path) -> str:
     """Return the text of configs/seconds.csv: how long the runs of the baseline train."""
     rows = []
-    for folder in baseline.folders(root):
+    for folder in stored.folders(root):
         with open_results(folder) as results:
             rows += estimates.typical_rows(results.finished())
     return csv_text(rows, estimates.COLUMNS)
@@ -98,7 +98,7 @@ def main() -> None:
     for folder in folders:
         _check_config(folder)
     for folder in folders:
-        print(f"kept: {baseline.accept(folder, BASELINE)}")
+        print(f"kept: {stored.accept(folder, BASELINE)}")
     write_text(BASELINE / "README.md", readme(BASELINE))
     write_text(SECONDS, seconds(BASELINE))
 

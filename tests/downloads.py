@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.compression import open_content
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.progress import Lines
-from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
 DATA = random.Random(1).randbytes(300_000)

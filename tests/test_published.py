@@ -5,7 +5,7 @@ import pytest
 from mpu_bench import published, resources, solvers
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.errors import StoreError
-from mpu_bench.results import matching
+from mpu_bench.results import summary
 from mpu_bench.scaled import Scaled
 from records import record as of_columns
 
@@ -26,7 +26,7 @@ def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> No
         "parameters": {"maintenance": "merging"},
         "budget_vectors": 100,
     }
-    assert matching.published_beside(["bpegasos-table1"], of_columns(record)) == {
+    assert summary.published_beside(["bpegasos-table1"], of_columns(record)) == {
         "test_accuracy_percent": 92.0,
         "support_vectors": 100.0,
     }
@@ -44,13 +44,13 @@ def test_the_row_of_a_budgeted_solver_is_found_by_maintenance_and_budget() -> No
 def test_the_published_nu_stands_beside_the_nu_of_the_same_problem(bias, kernel, over_examples, nu) -> None:
     parameters = {"bias": bias, "regularization": Scaled(over_examples, "n")}
     record = {"dataset": "adult", "solver": "smo", "parameters": parameters, "budget_vectors": None, "kernel": kernel}
-    assert matching.published_beside(["sbp-table2"], of_columns(record)) == ({} if nu is None else {"nu": nu})
+    assert summary.published_beside(["sbp-table2"], of_columns(record)) == ({} if nu is None else {"nu": nu})
 
 
 def test_nothing_stands_beside_what_the_paper_does_not_print() -> None:
     record = {"dataset": "digits", "solver": "mpu", "parameters": {}, "budget_vectors": None}
-    assert matching.published_beside(["mpu-table1"], of_columns(record)) == {}
-    assert matching.published_beside([], of_columns(record)) == {}
+    assert summary.published_beside(["mpu-table1"], of_columns(record)) == {}
+    assert summary.published_beside([], of_columns(record)) == {}
 
 
 def test_an_unknown_table_is_told() -> None:

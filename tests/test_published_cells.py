@@ -15,7 +15,7 @@ from mpu_bench.config.read import read_config
 from mpu_bench.config.rules import Printed
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.experiment import plan
-from mpu_bench.results import matching
+from mpu_bench.results import summary
 from mpu_bench.verdict import comparison
 from records import record
 
@@ -57,7 +57,7 @@ def answers(experiment: Experiment, table: str, place: int, row: Any, column: st
         return False
     if column in comparison.FACTS:
         return row["dataset"] in {each.label for each in experiment.datasets}
-    return any(matching.answers(row, record(each)) for each in rows(experiment.name))
+    return any(summary.answers(row, record(each)) for each in rows(experiment.name))
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+import stored
 from checkout import ROOT, called, copied
 from mpu_bench.results.folder import open_results
-from mpu_bench.verdict import baseline, comparison
+from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import RATIO, Cell
 from mpu_bench.verdict.verdict import Verdict
 
@@ -49,7 +50,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keep what the sources as they are give."""
     place = tmp_path_factory.mktemp("whole")
     run(place, ROOT / "src")
-    baseline.accept(place / "results" / "small", place / "reference")
+    stored.accept(place / "results" / "small", place / "reference")
     return place / "reference"
 
 

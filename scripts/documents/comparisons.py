@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import accept
+import stored
 from documents.markdown import code, head
 from documents.pictures import picture
 from mpu_bench import resources
@@ -14,7 +15,6 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_without_plugins
 from mpu_bench.report import export
 from mpu_bench.results.store import ABOUT
-from mpu_bench.verdict import baseline
 
 HEAD = """# Beyond the papers
 
@@ -62,7 +62,7 @@ def _section(name: str) -> Iterator[str]:
     if not _is_kept(name):
         yield f"Not run in full so far; to run it:\n\n{code(f'mpu-bench run {name}', 'console')}"
         return
-    about = baseline.about(_folder(name))
+    about = stored.about(_folder(name))
     yield f"![{experiment.description}]({_file(name)})\n"
     yield export.export(_folder(name), "md", None) or ""
     yield f"{about['runs']} of {about['planned']} runs, {about['date']}. To draw the figure, and to run it:\n"

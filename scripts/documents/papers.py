@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 import accept
+import stored
 from documents.datasets import download
 from documents.markdown import code, head, table, words_table
 from documents.pictures import picture
@@ -28,13 +29,11 @@ from mpu_bench.quantities import RunStatus, format_number
 from mpu_bench.report import overview
 from mpu_bench.report.overview import ExperimentCells, PaperTable
 from mpu_bench.resources import config_names
-from mpu_bench.verdict import baseline
-from mpu_bench.verdict.baseline import Missing
-from mpu_bench.verdict.cells import CLAIM, COUNTED, Cell
+from mpu_bench.verdict.cells import CLAIM, COUNTED, Cell, solver_text
 from mpu_bench.verdict.claims import of_sentences
-from mpu_bench.verdict.folders import solver_text
 from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.verdict import Verdict
+from stored import Missing
 
 INDEX = """# The papers
 
@@ -61,7 +60,7 @@ def pages() -> dict[str, str]:
 @cache
 def _abouts() -> dict[str, dict[str, Any]]:
     """Return what is known of each full run that is kept, by its config."""
-    found = [baseline.about(folder) for folder in _folders()]
+    found = [stored.about(folder) for folder in _folders()]
     return {each.get("config", each["name"]): each for each in found}
 
 

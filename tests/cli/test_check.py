@@ -10,10 +10,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner, Result
 
+import stored
 from mpu_bench.cli.app import app
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.report import checked, overview
-from mpu_bench.verdict import baseline, folders, regression
+from mpu_bench.results.folder import results_folders
+from mpu_bench.verdict import baseline, regression
 from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
@@ -23,7 +25,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a working folder with results that its baseline keeps."""
     monkeypatch.chdir(tmp_path)
     folder = made_up.results(Path("results"))
-    baseline.accept(folder, Path("results/baseline"))
+    stored.accept(folder, Path("results/baseline"))
     return folder
 
 
@@ -152,7 +154,7 @@ def test_a_fresh_clone_is_checked_on_one_screen_with_the_counts_of_the_site(monk
     assert lines[-1].endswith("experiments, under the current rules: nothing changed")
     narrow = CliRunner().invoke(app, ["check"], env={"COLUMNS": "80", "TTY_COMPATIBLE": "1"})
     assert len(narrow.output.splitlines()) < 40
-    site = overview.by_table(map(overview.of_folder, folders.results_folders(Path("results"), profiles=False)))
+    site = overview.by_table(map(overview.of_folder, results_folders(Path("results"), profiles=False)))
     counts = overview.by_paper(site)[-1]
     (all_of_it,) = (line.split() for line in lines if line.startswith("all "))
     assert list(map(int, all_of_it[1:])) == [counts[verdict] for verdict in Verdict if counts[verdict]]

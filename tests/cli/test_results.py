@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import stored
 from command_line import Called
 from mpu_bench.cli.app import app
 from mpu_bench.errors import StoreError
 from mpu_bench.results.store import FILE
-from mpu_bench.verdict import baseline
 from oracles import made_up
 
 
@@ -35,7 +35,7 @@ def test_a_folder_is_cleaned_from_within(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
 def test_no_run_writes_over_kept_results(place: Path, mpu_bench: Called, more: list[str]) -> None:
-    kept = baseline.accept(made_up.results(place / "made"), place / "results")
+    kept = stored.accept(made_up.results(place / "made"), place / "results")
     kept = kept.rename(place / "results" / "tried")
     before = {path.name: path.read_bytes() for path in kept.iterdir()}
     done = mpu_bench("run", "tried.yaml", *more)
@@ -55,7 +55,7 @@ def test_no_plan_is_made_for_a_folder_of_another_config(place: Path, mpu_bench: 
 
 def test_kept_results_are_shown_drawn_written_and_exported_like_any_other(tmp_path: Path) -> None:
     folder = made_up.results(tmp_path)
-    place = baseline.accept(folder, tmp_path / "baseline")
+    place = stored.accept(folder, tmp_path / "baseline")
     for verb in (["show"], ["export"], ["export", "--to", "md"], ["compare", folder]):
         now, kept = called(*verb, folder), called(*verb, place)
         assert now.exit_code == kept.exit_code == 0, (verb, kept.exception)

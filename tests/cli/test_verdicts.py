@@ -7,11 +7,9 @@ from pathlib import Path
 from mpu_bench.cli import verdicts
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.report.overview import PaperTable
-from mpu_bench.verdict import folders
 from mpu_bench.verdict.baseline import Change, Check
-from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.folders import remark_text
-from mpu_bench.verdict.regression import Difference, Fault
+from mpu_bench.verdict.cells import Cell, remark_text, summarize_verdicts
+from mpu_bench.verdict.regression import Difference, Mismatch
 from mpu_bench.verdict.verdict import Verdict
 
 CELL = Cell("value", "mpu-table1", 1, "adult", "mpu", column="objective", published=0.4, measured=0.2, count=1)
@@ -26,13 +24,13 @@ def printed(function, *arguments: object) -> str:
 def test_only_what_does_not_come_out_is_listed_unless_all_is_asked_for() -> None:
     cells = [replace(CELL, verdict=verdict) for verdict in map(Verdict, ("agrees", "differs", "not run"))]
     assert printed(verdicts.print_cells, "mpu-table1", cells, False).count("adult") == 1
-    assert folders.summarize_verdicts(cells) == "reproduced 1, not reproduced 1, not run 1"
+    assert summarize_verdicts(cells) == "reproduced 1, not reproduced 1, not run 1"
     assert printed(verdicts.print_cells, "mpu-table1", cells, True).count("adult") == 3
 
 
 def test_numbers_of_datasets_that_a_config_does_not_have_are_a_count() -> None:
     cells = [replace(CELL, verdict=Verdict.REPRODUCED), replace(CELL, dataset="web", is_elsewhere=True)]
-    assert folders.summarize_verdicts(cells) == "reproduced 1, of other datasets 1"
+    assert summarize_verdicts(cells) == "reproduced 1, of other datasets 1"
     assert "web" not in printed(verdicts.print_cells, "mpu-table1", cells, True)
 
 
@@ -41,8 +39,8 @@ def test_what_is_counted_apart_is_told_where_there_is_nothing_else() -> None:
         replace(CELL, kind="recomputed", verdict=verdict) for verdict in map(Verdict, ("agrees", "agrees", "differs"))
     ]
     counts = "no value, ratio or claim; recomputed reproduced 2, recomputed not reproduced 1"
-    assert folders.summarize_verdicts(cells) == counts
-    assert folders.summarize_verdicts([]) == "nothing published is set beside it"
+    assert summarize_verdicts(cells) == counts
+    assert summarize_verdicts([]) == "nothing published is set beside it"
 
 
 def test_an_explanation_is_told_as_one() -> None:
@@ -60,7 +58,7 @@ def test_the_overview_counts_verdicts_by_table() -> None:
 
 
 def test_what_has_changed_from_the_baseline_is_listed() -> None:
-    run = Difference("adult mpu seed=0", {}, (Fault("updates", "5", "6", "-16.7%"),), 1.0, is_other=True)
+    run = Difference("adult mpu seed=0", {}, (Mismatch("updates", "5", "6", "-16.7%"),), 1.0, is_other=True)
     changes = [Change(CELL, "now not reproduced, baseline reproduced", True), Change(CELL, "by rounding", False)]
     kept, slower = Path("kept/tried"), [("a", "slower")]
     check = Check(Path("results/tried"), "tried", [CELL], kept=kept, runs=[run], changes=changes, slower=slower)

@@ -11,8 +11,8 @@ import pytest
 
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
 from mpu_bench.config.read import read_config
-from mpu_bench.display import overall
-from mpu_bench.display.overall import Overall, duration
+from mpu_bench.display import live
+from mpu_bench.display.live import Overall, duration
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.estimates import Estimates, training_seconds
 from mpu_bench.experiment.run import Run, RunSettings
@@ -36,7 +36,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(overall, "time", made)
+    monkeypatch.setattr(live, "time", made)
     return made
 
 

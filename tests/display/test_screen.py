@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.config.choices import DatasetChoice, KernelChoice, SolverChoice
-from mpu_bench.display.overall import Overall
-from mpu_bench.display.screen import screen
+from mpu_bench.display.live import Overall, screen
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.experiment.run import Run, RunSettings
 from records import record

@@ -34,20 +34,17 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import DelimitedColumns
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download import compression, fetch
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.http import Policy
-from mpu_bench.data.download.integrity import digest_file
+from mpu_bench.data.download.integrity import digest_file, read_pin
 from mpu_bench.data.download.partial import PartialDownload
-from mpu_bench.data.download.pins import read_pin
 from mpu_bench.data.download.progress import SILENT
-from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder, preprocessing_of
-from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.readers.blocks import Labels, SourceFile
 from mpu_bench.data.readers.delimited import fit, new_encoding, read_delimited
 from mpu_bench.data.readers.idx import read_idx
-from mpu_bench.data.readers.labels import Labels
 from mpu_bench.data.readers.svmlight import Rules, Topics, read_svmlight
 from mpu_bench.data.user_files.adding import Wishes, card_text, look
 from mpu_bench.errors import UserError
@@ -375,7 +372,7 @@ def _read_note(data: bytes) -> None:
         partial_file = PartialDownload(file, home, _FILE.urls[0])
         str((partial_file.continuable, partial_file.complete, partial_file.validators.if_range))
         with contextlib.suppress(SourceError):
-            partial_file.check_expected()
+            partial_file.check_size(max(partial_file.expected, partial_file.size))
             partial_file.check_size(partial_file.validators.total or 0)
         partial_file.discard()
 
@@ -585,7 +582,7 @@ def targets() -> list[Target]:
             WORDS_OF_ROWS,
         ),
         Target("idx", _read_idx, lambda: [SEPARATOR.join(IDX)], (_covered("readers.idx"),), 8),
-        Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.pins"),), 3, of_json),
+        Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.integrity"),), 3, of_json),
         Target(
             "note", _read_note, lambda: [json.dumps(_NOTE).encode(), b"{}"], (_covered("download.partial"),), 6, of_json
         ),

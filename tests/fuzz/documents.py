@@ -28,7 +28,7 @@ from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment.plan import FILTERS, only, plan
 from mpu_bench.kernels import KERNELS
-from mpu_bench.verdict import rules
+from mpu_bench.verdict import judge
 
 MOST_RUNS = 300  #: of a config whose runs are planned, too
 _LARGEST_CONFIG_BYTES = 1_300  #: reading larger ones takes long
@@ -237,8 +237,8 @@ def _published_with(name: str, data: bytes) -> Iterator[None]:
 
 
 def _read_rules(data: bytes) -> None:
-    with _published_with(rules.FILE, data):
-        rules.rules.__wrapped__()
+    with _published_with(judge.FILE, data):
+        judge.rules.__wrapped__()
 
 
 def _read_sentences(data: bytes) -> None:
@@ -253,7 +253,7 @@ def _read_published(data: bytes) -> None:
 
 
 def _rule_examples() -> list[bytes]:
-    return [(resources.bundled("configs/published") / rules.FILE).read_bytes()]
+    return [(resources.bundled("configs/published") / judge.FILE).read_bytes()]
 
 
 @cache
@@ -315,7 +315,7 @@ def targets() -> list[Target]:
             mutator_of_parts([of_card, of_card], SEPARATOR),
             words(),
         ),
-        Target("rules", _read_rules, _rule_examples, ("mpu_bench.verdict.rules",), 0.5, _mutator_of(_rule_examples)),
+        Target("rules", _read_rules, _rule_examples, ("mpu_bench.verdict.judge",), 0.5, _mutator_of(_rule_examples)),
         Target(
             "sentences",
             _read_sentences,

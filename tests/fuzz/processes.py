@@ -11,7 +11,7 @@ from mpu_bench.experiment import messages
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.results.rows import columns_to_keep, to_keep
-from mpu_bench.solvers.plugins import source
+from mpu_bench.solvers.plugins import importing
 
 _RECORD = Record(status=RunStatus.DONE, n=10, objective=1.5, test_error=0.25, updates=7, threads=1)
 _POINTS = [Record(), Record(**dict.fromkeys(CHECKPOINT_COLUMNS, 1))]
@@ -56,7 +56,7 @@ class Mine(Solver):
 
 
 def _read_plugin(data: bytes) -> None:
-    read = source.read(written("plugin", data).rename(empty_place("plugins") / "mine.py"))
+    read = importing.read_plugin(written("plugin", data).rename(empty_place("plugins") / "mine.py"))
     read.parsed()
     str((read.code_hash, read.module_name))
 
@@ -90,6 +90,6 @@ def targets() -> list[Target]:
             6,
             mutator_of_parts([of_kind, of_json], b" "),
         ),
-        Target("plugin", _read_plugin, lambda: [_PLUGIN], ("mpu_bench.solvers.plugins.source",), 4),
+        Target("plugin", _read_plugin, lambda: [_PLUGIN], ("mpu_bench.solvers.plugins.importing",), 4),
         Target("optimum", _read_optimum, _optimum_examples, ("mpu_bench.experiment.optima",), 4, of_json),
     ]

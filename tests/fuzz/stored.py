@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import stored
 from fuzz.documents import words
 from fuzz.mutation import bent_bytes, bent_words, mutator_of_json, mutator_of_parts
 from fuzz.target import SEPARATOR, Target, empty_place, place, written
@@ -22,10 +23,10 @@ from mpu_bench.display.terminal import terminal
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text, read_csv
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
-from mpu_bench.report import checked, csv_files, export, figure_data, page
+from mpu_bench.report import checked, csv_files, export, figures, page
 from mpu_bench.results import store
-from mpu_bench.results.curves import MEAN_CURVE_TYPES
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, open_results
+from mpu_bench.results.means import MEAN_CURVE_TYPES
 from mpu_bench.results.store import ABOUT, FILE, Store
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import baseline
@@ -60,7 +61,7 @@ def _report(folder: Path) -> None:
 
 def _plot(folder: Path) -> None:
     with open_results(folder) as results:
-        for figure in figure_data.figures(summaries(results), results.mean_curves()):
+        for figure in figures.figures(summaries(results), results.mean_curves()):
             json.dumps(asdict(figure))
 
 
@@ -70,7 +71,7 @@ def _rewrite(folder: Path) -> None:
 
 
 def _about(folder: Path) -> None:
-    baseline.about(folder)
+    stored.about(folder)
     baseline.cells(folder)
 
 
@@ -278,16 +279,16 @@ def targets() -> list[Target]:
             (
                 "mpu_bench.results.store",
                 "mpu_bench.results.naming",
-                "mpu_bench.results.problems",
+                "mpu_bench.results.naming",
                 "mpu_bench.results.summary",
-                "mpu_bench.verdict.two_solvers",
+                "mpu_bench.verdict.pairs",
                 "mpu_bench.verdict.points",
                 "mpu_bench.verdict.comparison",
                 "mpu_bench.verdict.statements",
                 "mpu_bench.verdict.regression",
                 "mpu_bench.verdict.cells",
-                "mpu_bench.verdict.folders",
-                "mpu_bench.report.figure_data",
+                "mpu_bench.verdict.cells",
+                "mpu_bench.report.figures",
                 "mpu_bench.report.figure_parts",
                 "mpu_bench.report.figures_by_row",
             ),

@@ -47,7 +47,7 @@ OWN_TEXT = {
     "mpu_bench.report.printed": "reads a file that comes with the project",
     "mpu_bench.guard.messages": "a child hears from the process that has started it",
     "mpu_bench.selection.worker": "hears from the process that has started it, and takes the model it has made",
-    "mpu_bench.data.user_files.chosen": "takes apart the card that it has just made",
+    "mpu_bench.data.user_files.adding": "takes apart the card that it has just made",
     "mpu_bench.models.export.device_costs": "reads a file that comes with the project",
     "mpu_bench.selection.session": "takes the model that a process of its own has just made",
     "mpu_bench.experiment.estimates": "reads a file that comes with the project",

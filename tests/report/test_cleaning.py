@@ -13,7 +13,7 @@ import pytest
 
 from mpu_bench.config.drawings import KINDS
 from mpu_bench.errors import StoreError
-from mpu_bench.report import cleaning, csv_files, figures
+from mpu_bench.report import csv_files, figures
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE, LOCK
 from oracles import made_up
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_all_that_is_written_there_is_deleted_with_the_folder(folder: Path) -> None:
-    assert cleaning.clean(folder) == []
+    assert csv_files.clean(folder) == []
     assert not folder.exists()
 
 
@@ -46,7 +46,7 @@ def test_what_others_have_laid_there_stays(folder: Path, tmp_path: Path) -> None
     (folder / ".runs.csv.mine").touch()
     (folder / "table.csv").unlink()
     (folder / "table.csv").mkdir()
-    assert cleaning.clean(folder) == [".runs.csv.mine", "figures", "table.csv", "thesis.tex"]
+    assert csv_files.clean(folder) == [".runs.csv.mine", "figures", "table.csv", "thesis.tex"]
     assert [path.name for path in (folder / "figures").iterdir()] == ["notes.txt"]
     assert thesis.read_text(encoding="utf-8") == "years of work"
 
@@ -59,7 +59,7 @@ def test_links_out_of_the_folder_are_not_followed(folder: Path, tmp_path: Path) 
     (folder / "figures").symlink_to(away)
     (folder / "runs.csv").unlink()
     (folder / "runs.csv").symlink_to(away / FIGURE)
-    assert cleaning.clean(folder) == ["figures"]
+    assert csv_files.clean(folder) == ["figures"]
     assert (away / FIGURE).read_text(encoding="utf-8") == "mine"
 
 
@@ -91,14 +91,14 @@ def test_a_folder_whose_database_is_not_ours_is_refused(
     spoil(folder)
     before = sorted(path.name for path in folder.rglob("*"))
     with pytest.raises(StoreError, match=message):
-        cleaning.clean(folder)
+        csv_files.clean(folder)
     assert sorted(path.name for path in folder.rglob("*")) == before
 
 
 def test_a_link_to_a_results_folder_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(StoreError, match="is a link to"):
-        cleaning.clean(tmp_path / "link")
+        csv_files.clean(tmp_path / "link")
     assert (folder / FILE).is_file()
 
 
@@ -115,18 +115,18 @@ def test_a_folder_that_is_run_into_is_refused(folder: Path) -> None:
     try:
         assert held.wait(60)
         with pytest.raises(StoreError, match="another mpu-bench is using this folder"):
-            cleaning.clean(folder)
+            csv_files.clean(folder)
         assert (folder / "runs.csv").is_file()
     finally:
         done.set()
         holder.join()
-    assert cleaning.clean(folder) == []
+    assert csv_files.clean(folder) == []
 
 
 def test_results_of_another_version_may_be_deleted(folder: Path) -> None:
     with closing(sqlite3.connect(folder / FILE)) as database, database:
         database.execute("PRAGMA user_version = 99")
-    assert cleaning.clean(folder) == []
+    assert csv_files.clean(folder) == []
 
 
 def test_a_folder_that_cannot_be_changed_is_one_message(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,4 +135,4 @@ def test_a_folder_that_cannot_be_changed_is_one_message(folder: Path, monkeypatc
 
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(StoreError, match="cannot be deleted: Read-only file system"):
-        cleaning.clean(folder)
+        csv_files.clean(folder)

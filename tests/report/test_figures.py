@@ -5,7 +5,7 @@ import pytest
 
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.report import figure_data, figures, figures_along
+from mpu_bench.report import figures, figures_along
 from mpu_bench.verdict.rank_tests import critical_difference
 from oracles import made_up
 from records import summaries
@@ -23,11 +23,11 @@ def band(dataset, solver, presented, budget=None, **means):
 
 
 def make(name, rows, curves, *against):
-    return figure_data.make(name, summaries(rows), summaries(curves), *against)
+    return figures.make(name, summaries(rows), summaries(curves), *against)
 
 
 def drawn(rows, curves, *drawings, **options):
-    return figure_data.figures(summaries(rows), summaries(curves), *drawings, **options)
+    return figures.figures(summaries(rows), summaries(curves), *drawings, **options)
 
 
 def axes(curves):

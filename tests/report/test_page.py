@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import stored
 from mpu_bench.quantities import Record
 from mpu_bench.report import checked, csv_files, export, figures, overview, page
 from mpu_bench.results import provenance
@@ -138,7 +139,7 @@ def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypa
         csv_files.write(results)
     for path in (*folder.glob("*.csv"), *folder.glob("*.json")):
         shutil.copy(path, out)
-    baseline.accept(folder, out / "baseline")
+    stored.accept(folder, out / "baseline")
     overview.write(overview.by_table([overview.of_folder(folder)]), out / "tables")
     for form in ("csv", "md", "tex"):
         export.export(folder, form, out / f"table.{form}")

@@ -9,7 +9,7 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import QUANTITIES
-from mpu_bench.results import problems, summary
+from mpu_bench.results import naming, summary
 from mpu_bench.results.means import Summary
 from records import record
 
@@ -28,7 +28,7 @@ def row(solver: str, objective: float | None = 1.5, **values: object) -> Summary
 
 
 def objectives(*rows: Summary) -> dict[str, list[str]]:
-    return {column.heading: [column.text(each) for each in rows] for column in problems.columns(rows, [OBJECTIVE])}
+    return {column.heading: [column.text(each) for each in rows] for column in naming.columns(rows, [OBJECTIVE])}
 
 
 def test_objectives_of_one_problem_share_a_column() -> None:
@@ -68,7 +68,7 @@ def test_a_solver_of_the_users_own_shares_a_column_if_it_says_so() -> None:
 def test_a_solver_that_says_its_objective_is_maximised_as_for_0_2_0_is_told_how_to_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert problems.problem_of("sbp", {}) == "largest f(w)"
+    assert naming.problem_of("sbp", {}) == "largest f(w)"
     monkeypatch.setattr(solvers.load("sbp"), "is_maximised", False)
     with pytest.raises(ConfigError, match="say is_maximised = True"):
-        problems.problem_of("sbp", {})
+        naming.problem_of("sbp", {})

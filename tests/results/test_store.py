@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+import stored
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.report import csv_files, page
 from mpu_bench.results import summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE, Store, check_kind
-from mpu_bench.verdict import baseline
 
 MACHINE = {"id": "machine", "processor": "p", "cores": 2, "threads": 1}
 POINT = Record(**dict.fromkeys(CHECKPOINT_COLUMNS, 1))
@@ -465,7 +465,7 @@ def test_rows_of_wrong_types_are_one_message_from_every_reader(tmp_path: Path, d
         if "CREATE TABLE runs" in damage:  # a key that is there twice
             database.executemany("INSERT INTO runs VALUES (?, '', 'm', '{\"status\": \"done\"}')", [("a",), ("a",)])
     refused = []
-    for read in (csv_files.write, page_of, lambda results: baseline.accept(results.folder, tmp_path / "kept")):
+    for read in (csv_files.write, page_of, lambda results: stored.accept(results.folder, tmp_path / "kept")):
         try:
             with open_results(folder) as results:
                 read(results)

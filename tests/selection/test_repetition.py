@@ -18,8 +18,7 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
-from mpu_bench.data.user_files.adding import Wishes
-from mpu_bench.data.user_files.chosen import options_of
+from mpu_bench.data.user_files.adding import Wishes, options_of
 from mpu_bench.experiment import bind, trace
 from mpu_bench.experiment.plan import plan
 from mpu_bench.selection.candidates import Candidate, Facts, candidates

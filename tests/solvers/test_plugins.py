@@ -20,7 +20,7 @@ from mpu_bench.experiment import plan
 from mpu_bench.guard import process as guarded
 from mpu_bench.scaled import Scaled
 from mpu_bench.solvers.linear.dcd import DCD
-from mpu_bench.solvers.plugins import importing, process, source, tracebacks
+from mpu_bench.solvers.plugins import importing, process
 from mpu_bench.solvers.plugins.description import describe
 
 HEAD = """
@@ -441,7 +441,7 @@ def test_what_is_not_fit_to_be_run_is_one_message(tmp_path: Path, text: str, mes
     path = tmp_path / "own.py"
     path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        _ = [describe(solver, path) for solver in importing.import_solvers(source.read(path))]
+        _ = [describe(solver, path) for solver in importing.import_solvers(importing.read_plugin(path))]
     assert message in str(caught.value)
 
 
@@ -503,9 +503,9 @@ def raised_by(text: str, path: Path) -> BaseException:
 def test_a_place_is_the_last_line_of_the_users_file(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     fault = raised_by("import json\ndef go():\n    json.loads('{')\n", path)
-    assert tracebacks.location_of(fault, (path,)) == "own.py, line 3, in go"
-    assert tracebacks.location_of(fault, ()) == ""
-    lines = tracebacks.traceback_of(fault, (path,), "said").splitlines()
+    assert importing.location_of(fault, (path,)) == "own.py, line 3, in go"
+    assert importing.location_of(fault, ()) == ""
+    lines = importing.traceback_of(fault, (path,), "said").splitlines()
     assert lines[1] == '  File "own.py", line 3, in go'
     assert lines[-1] == "said"
     assert len(lines) > 4  # where it went on from there
@@ -514,8 +514,8 @@ def test_a_place_is_the_last_line_of_the_users_file(tmp_path: Path) -> None:
 def test_a_traceback_is_bounded_and_keeps_its_end(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     fault = raised_by("def go():\n    go()  # " + "x" * 200 + "\n", path)
-    text = tracebacks.traceback_of(fault, (path,), "said\x1b[31m" + "y" * 100_000)
-    assert len(text.encode()) <= tracebacks.MOST_BYTES
+    text = importing.traceback_of(fault, (path,), "said\x1b[31m" + "y" * 100_000)
+    assert len(text.encode()) <= importing.MOST_BYTES
     assert "\x1b" not in text
     assert text.startswith("Traceback (most recent call last):\n  ...\n")
     assert 'File "own.py", line 2, in go' in text

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import stored
 from mpu_bench import resources
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text
@@ -15,7 +16,7 @@ from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
 from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.regression import Difference, Fault
+from mpu_bench.verdict.regression import Difference, Mismatch
 from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
@@ -35,7 +36,7 @@ CLAIM = Cell(
 )
 SAME = Difference("adult sbp seed=0", Record(dataset="adult", solver="sbp"), (), 1.0)
 ROUNDED = replace(SAME, is_other=True)
-BROKEN = replace(SAME, faults=(Fault("updates", "5", "6"),), is_other=True)
+BROKEN = replace(SAME, mismatches=(Mismatch("updates", "5", "6"),), is_other=True)
 
 
 def changes(now, kept, run=SAME, exact=False):
@@ -44,7 +45,7 @@ def changes(now, kept, run=SAME, exact=False):
 
 def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
     folder = made_up.results(tmp_path)
-    place = baseline.accept(folder, tmp_path / "baseline")
+    place = stored.accept(folder, tmp_path / "baseline")
     assert place == tmp_path / "baseline" / "made-up"
     with open_results(folder) as now, open_results(place) as kept:
         assert kept.is_kept
@@ -53,7 +54,7 @@ def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
             each.row(RECORD_COLUMNS) for each in now.records()
         ]
         assert comparison.of_results(kept) == comparison.of_results(now) == baseline.cells(place)
-    about = baseline.about(place)
+    about = stored.about(place)
     assert (about["runs"], about["planned"], list(map(str, about["missing"]))) == (
         2,
         3,
@@ -63,37 +64,37 @@ def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
 
 def test_the_same_results_are_kept_in_the_same_bytes(tmp_path):
     folder = made_up.results(tmp_path)
-    first, second = (baseline.accept(folder, tmp_path / name) for name in "ab")
+    first, second = (stored.accept(folder, tmp_path / name) for name in "ab")
     assert {path.name: path.read_bytes() for path in first.iterdir()} == {
         path.name: path.read_bytes() for path in second.iterdir()
     }
 
 
 def test_of_what_is_kept_the_verdicts_can_be_accepted_again(tmp_path):
-    place = baseline.accept(made_up.results(tmp_path), tmp_path / "baseline")
+    place = stored.accept(made_up.results(tmp_path), tmp_path / "baseline")
     runs, kept = (place / "runs.csv").read_text(), (place / "comparison.csv").read_text()
     (place / "comparison.csv").write_text(kept.replace("agrees", "differs"))
     assert baseline.check(place, tmp_path / "baseline").has_changed
-    assert baseline.accept(place, tmp_path / "baseline") == place
+    assert stored.accept(place, tmp_path / "baseline") == place
     assert ((place / "runs.csv").read_text(), (place / "comparison.csv").read_text()) == (runs, kept)
 
 
 def test_what_was_kept_of_runs_that_are_not_made_again_stays(tmp_path):
-    place = baseline.accept(made_up.results(tmp_path / "before"), tmp_path / "baseline")
+    place = stored.accept(made_up.results(tmp_path / "before"), tmp_path / "baseline")
     with open_results(place) as kept:
         curves = kept.mean_curves()
-    baseline.accept(made_up.results(tmp_path / "after", error=0.2, done=1), tmp_path / "baseline")
+    stored.accept(made_up.results(tmp_path / "after", error=0.2, done=1), tmp_path / "baseline")
     with open_results(place) as kept:
         assert [record.test_error for record in kept.records()] == [0.2, 0.16, None]
         assert len(kept.mean_curves()) == len(curves)
-    assert baseline.about(place)["runs"] == 2
+    assert stored.about(place)["runs"] == 2
 
 
 def test_sizes_of_pairs_of_classes_stay_where_the_data_are_no_longer_at_hand(tmp_path):
     known = {"adult": [32561, 32561], "web": [49749, 49749]}
-    baseline.accept(made_up.results(tmp_path / "before", pairs=known), tmp_path / "baseline")
+    stored.accept(made_up.results(tmp_path / "before", pairs=known), tmp_path / "baseline")
     later = made_up.results(tmp_path / "after", pairs={"adult": [], "web": [10, 10]})
-    with open_results(baseline.accept(later, tmp_path / "baseline")) as kept:
+    with open_results(stored.accept(later, tmp_path / "baseline")) as kept:
         assert kept.fact("pairs") == known | {"web": [10, 10]}
 
 
@@ -103,7 +104,7 @@ def test_what_is_kept_names_no_folder_of_the_machine(tmp_path):
     with Store(folder) as store:
         record = replace(store.records()[2], status=RunStatus.UNAVAILABLE, reason=lost)
         store.save(record, [], {"id": "x"})
-    place = baseline.accept(folder, tmp_path / "baseline")
+    place = stored.accept(folder, tmp_path / "baseline")
     kept = "".join(path.read_text() for path in place.iterdir() if path.suffix != ".xz")
     assert "/home" not in kept
     assert "a.bz2 is not in a.bz2; see https://example.org/files/a.bz2" in kept
@@ -111,13 +112,13 @@ def test_what_is_kept_names_no_folder_of_the_machine(tmp_path):
 
 def test_a_folder_is_held_to_what_is_kept_of_it(tmp_path):
     folder = made_up.results(tmp_path)
-    place = baseline.accept(folder, tmp_path / "baseline")
+    place = stored.accept(folder, tmp_path / "baseline")
     for each, runs in ((folder, 2), (place, 0)):
         same = baseline.check(each, tmp_path / "baseline")
         assert (same.has_changed, len(same.runs), same.kept) == (False, runs, place)
     other = baseline.check(made_up.results(tmp_path / "later", error=0.2), tmp_path / "baseline")
     assert other.has_changed
-    assert [[fault[1:3] for fault in run.faults] for run in other.runs] == [[("20", "15")], [("21", "16")]]
+    assert [[mismatch[1:3] for mismatch in run.mismatches] for run in other.runs] == [[("20", "15")], [("21", "16")]]
     assert [(each.cell.solver, each.words) for each in other.changes] == [
         ("sbp", "now inconclusive higher, baseline reproduced")
     ]
@@ -132,12 +133,12 @@ def test_what_the_baseline_does_not_keep_has_not_changed(tmp_path):
 
 def test_a_run_that_breaks_is_a_change(tmp_path):
     folder = made_up.results(tmp_path)
-    baseline.accept(folder, tmp_path / "baseline")
+    stored.accept(folder, tmp_path / "baseline")
     with Store(folder) as store:
         record = store.records()[0]
         store.save(replace(record, status=RunStatus.CRASHED, reason="a signal", test_error=None), [], {"id": "x"})
     found = baseline.check(folder, tmp_path / "baseline")
-    assert [run.faults for run in found.runs if run.faults] == [(Fault("crashed: a signal"),)]
+    assert [run.mismatches for run in found.runs if run.mismatches] == [(Mismatch("crashed: a signal"),)]
 
 
 def test_equal_verdicts_are_no_change():
@@ -145,7 +146,7 @@ def test_equal_verdicts_are_no_change():
 
 
 @pytest.mark.parametrize(
-    ("now", "run", "exact", "fault"),
+    ("now", "run", "exact", "mismatch"),
     [
         ({"verdict": Verdict.NOT_REPRODUCED, "direction": "higher"}, SAME, False, True),
         ({"verdict": Verdict.NOT_REPRODUCED, "direction": "higher", "measured": 16.0}, ROUNDED, False, False),
@@ -159,8 +160,8 @@ def test_equal_verdicts_are_no_change():
     ids=["another rule", "other rounding", "same machine", "a run has changed", "fewer runs", "another kind",
          "another print", "no longer measured"],
 )  # fmt: skip
-def test_a_verdict_that_is_another_is_a_fault_unless_rounding_or_fewer_runs_account_for_it(now, run, exact, fault):
-    assert [each for _, each in changes([replace(KEPT, **now)], [KEPT], run, exact)] == [fault]
+def test_a_verdict_that_is_another_is_a_fault_unless_rounding_or_fewer_runs_account_for_it(now, run, exact, mismatch):
+    assert [each for _, each in changes([replace(KEPT, **now)], [KEPT], run, exact)] == [mismatch]
 
 
 def test_a_claim_that_is_refuted_later_is_a_change():
@@ -196,7 +197,7 @@ def test_what_is_judged_for_the_first_time_or_no_more_is_a_change():
 
 def test_what_cannot_be_read_is_one_message(tmp_path):
     folder = made_up.results(tmp_path)
-    place = baseline.accept(folder, tmp_path / "baseline")
+    place = stored.accept(folder, tmp_path / "baseline")
     text = (place / "comparison.csv").read_text()
     (place / "comparison.csv").write_text(text.replace("verdict", "judgement", 1))
     with pytest.raises(StoreError, match="no column 'verdict'"):
@@ -206,17 +207,17 @@ def test_what_cannot_be_read_is_one_message(tmp_path):
         baseline.check(folder, tmp_path / "baseline")
     (place / "about.json").write_text("{}")
     with pytest.raises(StoreError, match=r"about.json: has no 'name'"):
-        baseline.about(place)
+        stored.about(place)
     with Store(tmp_path / "empty", create=True) as store:
         store.save_plan([], {"name": "empty"})
     with pytest.raises(StoreError, match="no run has a result"):
-        baseline.accept(tmp_path / "empty", tmp_path / "baseline")
+        stored.accept(tmp_path / "empty", tmp_path / "baseline")
 
 
 @pytest.mark.baseline
 def test_every_kept_result_is_shown_somewhere():
     """It is of a paper, or named by a paper's config as evidence, or on the page of comparisons by its figure."""
-    folders = baseline.folders(ROOT / "results" / "baseline")
+    folders = stored.folders(ROOT / "results" / "baseline")
     assert folders
     texts = {name: resources.config_path(name).read_text("utf-8") for name in resources.config_names()}
     configs = {name: yaml.safe_load(text) for name, text in texts.items()}
@@ -268,7 +269,7 @@ def test_no_words_for_people_hide_a_change(tmp_path):
     found = baseline.check(changed, ROOT / "results/baseline")
     counted = [run for run in found.runs if run.record.inner_products]
     assert counted
-    assert all(run.faults for run in counted)
+    assert all(run.mismatches for run in counted)
 
 
 def solvers_of(folder):
@@ -303,4 +304,4 @@ def test_a_part_of_the_same_results_has_not_changed(tmp_path, name):
     ],
 )
 def test_paths_of_this_machine_are_kept_as_names(text, kept):
-    assert baseline._without_paths(text) == kept
+    assert stored._without_paths(text) == kept

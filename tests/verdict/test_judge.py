@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mpu_bench.verdict import judge
-from mpu_bench.verdict.judge import Sample, Seconds, floor_of, half_unit, judge_ratio, judge_value, printed_ratio
-from mpu_bench.verdict.rules import Tolerance, rules
+from mpu_bench.verdict.judge import (
+    Sample,
+    Seconds,
+    Tolerance,
+    floor_of,
+    half_unit,
+    judge_ratio,
+    judge_value,
+    printed_ratio,
+    rules,
+)
 from mpu_bench.verdict.verdict import Verdict
 
 PERCENT = rules().values["accuracy_percent"]

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import stored
 from mpu_bench import solvers
 from mpu_bench.errors import StoreError
-from mpu_bench.verdict import baseline, regression
+from mpu_bench.verdict import regression
 from mpu_bench.verdict.regression import Results
 from oracles import made_up
 from records import records
@@ -27,16 +28,20 @@ def results(*changes, machine=HERE):
     return Results(Path("here"), records(RECORD | each for each in changes or ({},)), [machine])
 
 
-def faults(now, kept, machine=HERE, solver="mpu"):
+def mismatches(now, kept, machine=HERE, solver="mpu"):
     left, right = results(now | {"solver": solver}), results(kept | {"solver": solver}, machine=machine)
-    return [fault.words("now", "baseline") for each in regression.differences(left, right) for fault in each.faults]
+    return [
+        mismatch.words("now", "baseline")
+        for each in regression.differences(left, right)
+        for mismatch in each.mismatches
+    ]
 
 
 def test_a_parameter_that_a_solver_has_since_is_at_its_default_in_earlier_runs():
     """SMO has ``conjugate`` since: its earlier runs were compared with none, and nothing had changed."""
     before, now = '{"C": 1.0, "bias": false}', '{"C": 1.0, "bias": false, "conjugate": false}'
-    assert faults({"parameters": now}, {"parameters": before}, solver="smo") == []
-    assert len(faults({"parameters": now, "updates": 1001}, {"parameters": before}, solver="smo")) == 1
+    assert mismatches({"parameters": now}, {"parameters": before}, solver="smo") == []
+    assert len(mismatches({"parameters": now, "updates": 1001}, {"parameters": before}, solver="smo")) == 1
     other = '{"C": 1.0, "bias": false, "conjugate": true}'
     assert (
         regression.differences(
@@ -66,29 +71,29 @@ def test_one_machine_is_one_set_of_instructions_and_one_of_libraries():
 @pytest.mark.parametrize("change", [{"updates": 1001}, {"objective": 2.0000001}, {"test_error": 0.1501}], ids=str)
 def test_on_one_machine_all_is_equal_or_it_is_a_fault(change):
     for solver in ("mpu", "mfw"):
-        assert faults({}, {}, solver=solver) == []
-        assert len(faults(change, {}, solver=solver)) == 1
+        assert mismatches({}, {}, solver=solver) == []
+        assert len(mismatches(change, {}, solver=solver)) == 1
 
 
 def test_elsewhere_most_solvers_count_the_same():
-    assert faults({"objective": 2.0 + 1e-9}, {}, ELSEWHERE) == []
-    assert faults({"updates": 1001}, {}, ELSEWHERE) == ["updates: now 1001, baseline 1000, +0.1%"]
-    assert faults({"test_error": 0.1501}, {}, ELSEWHERE) == ["test error, %: now 15.01, baseline 15, +0.01 points"]
-    assert faults({"objective": 2.00001}, {}, ELSEWHERE) == ["objective: now 2.00001, baseline 2, +0.0005%"]
+    assert mismatches({"objective": 2.0 + 1e-9}, {}, ELSEWHERE) == []
+    assert mismatches({"updates": 1001}, {}, ELSEWHERE) == ["updates: now 1001, baseline 1000, +0.1%"]
+    assert mismatches({"test_error": 0.1501}, {}, ELSEWHERE) == ["test error, %: now 15.01, baseline 15, +0.01 points"]
+    assert mismatches({"objective": 2.00001}, {}, ELSEWHERE) == ["objective: now 2.00001, baseline 2, +0.0005%"]
 
 
 def test_elsewhere_a_count_may_differ_by_what_its_solver_says():
     rounding = regression.rounding_of("mfw")["updates"]
     nearly, too_far = round(1000 / (1 - 0.9 * rounding)), round(1000 / (1 - 1.1 * rounding))
-    assert faults({"updates": nearly}, {}, ELSEWHERE, "mfw") == []
-    assert len(faults({"updates": too_far}, {}, ELSEWHERE, "mfw")) == 1
-    assert faults({"test_error": 0.155}, {}, ELSEWHERE, "mfw") == []  # 1.3 of its standard deviations
-    assert len(faults({"test_error": 0.17}, {}, ELSEWHERE, "mfw")) == 1
+    assert mismatches({"updates": nearly}, {}, ELSEWHERE, "mfw") == []
+    assert len(mismatches({"updates": too_far}, {}, ELSEWHERE, "mfw")) == 1
+    assert mismatches({"test_error": 0.155}, {}, ELSEWHERE, "mfw") == []  # 1.3 of its standard deviations
+    assert len(mismatches({"test_error": 0.17}, {}, ELSEWHERE, "mfw")) == 1
 
 
 def test_the_errors_of_a_last_hypothesis_may_scatter_as_far_as_its_solver_says():
-    assert faults({"test_error": 0.17}, {}, ELSEWHERE, "forgetron") == []
-    assert len(faults({"test_error": 0.21}, {}, ELSEWHERE, "forgetron")) == 1
+    assert mismatches({"test_error": 0.17}, {}, ELSEWHERE, "forgetron") == []
+    assert len(mismatches({"test_error": 0.21}, {}, ELSEWHERE, "forgetron")) == 1
 
 
 def test_what_a_solver_says_of_rounding_is_about_quantities_that_are_held():
@@ -102,8 +107,8 @@ def test_what_a_solver_says_of_rounding_is_about_quantities_that_are_held():
 
 def test_a_run_that_its_seconds_ended_is_held_to_its_errors_alone():
     ended = {"status": "stopped", "ended_by": "seconds"}
-    assert faults(ended | {"updates": 5}, ended) == []
-    assert faults(ended | {"test_error": 0.5}, ended) == ["test error, %: now 50, baseline 15, +35 points"]
+    assert mismatches(ended | {"updates": 5}, ended) == []
+    assert mismatches(ended | {"test_error": 0.5}, ended) == ["test error, %: now 50, baseline 15, +35 points"]
 
 
 @pytest.mark.parametrize(
@@ -128,15 +133,18 @@ def test_disturbed_seconds_are_held_to_nothing(change):
 
 def test_a_kept_folder_is_held_to_like_any_other(tmp_path):
     folder = made_up.results(tmp_path)
-    kept = baseline.accept(folder, tmp_path / "kept")
-    assert [each.faults for each in regression.differences(regression.read(folder), regression.read(kept))] == [(), ()]
+    kept = stored.accept(folder, tmp_path / "kept")
+    assert [each.mismatches for each in regression.differences(regression.read(folder), regression.read(kept))] == [
+        (),
+        (),
+    ]
 
 
 def test_what_cannot_be_compared_is_one_message(tmp_path):
     with pytest.raises(StoreError, match="holds no results"):
         regression.read(tmp_path)
     assert regression.differences(results(), results({"dataset": "web"})) == []
-    place = baseline.accept(made_up.results(tmp_path), tmp_path / "kept")
+    place = stored.accept(made_up.results(tmp_path), tmp_path / "kept")
     lines = (place / "runs.csv").read_text().replace("test_error", "error").splitlines()
     (place / "runs.csv").write_text("\n".join(lines))
     with pytest.raises(StoreError, match="no column 'test_error'"):
@@ -145,7 +153,7 @@ def test_what_cannot_be_compared_is_one_message(tmp_path):
 
 def test_a_machine_of_an_earlier_version_is_another(tmp_path):
     folder = made_up.results(tmp_path)
-    kept = baseline.accept(folder, tmp_path / "kept")
+    kept = stored.accept(folder, tmp_path / "kept")
     machines = json.loads((kept / "environment.json").read_text())
     for machine in machines["machines"]:
         del machine["instruction_set"]

@@ -8,7 +8,7 @@ import pytest
 from mpu_bench import published, resources
 from mpu_bench.errors import ConfigError
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.rules import FILE, Given, Table, rules
+from mpu_bench.verdict.judge import FILE, Given, Table, rules
 
 TEXT = (resources.bundled("configs/published") / FILE).read_text("utf-8")
 
@@ -19,7 +19,7 @@ def with_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
     def read(text: str):
         (tmp_path / FILE).write_text(text, encoding="utf-8")
-        monkeypatch.setattr("mpu_bench.verdict.rules.resources", SimpleNamespace(bundled=lambda _name: tmp_path))
+        monkeypatch.setattr("mpu_bench.verdict.judge.resources", SimpleNamespace(bundled=lambda _name: tmp_path))
         return rules.__wrapped__()
 
     return read

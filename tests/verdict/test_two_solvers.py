@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.verdict.pairs import Sides, runs_of
 from mpu_bench.verdict.rank_tests import LEVEL, wilcoxon
-from mpu_bench.verdict.two_solvers import Sides, runs_of
 from records import record
 
 

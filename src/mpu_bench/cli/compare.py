@@ -15,9 +15,9 @@ from mpu_bench.files import csv_text
 from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict import regression
+from mpu_bench.verdict.pairs import COMPARED, Comparison, Sides, runs_of
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 from mpu_bench.verdict.regression import Difference, Results
-from mpu_bench.verdict.two_solvers import COMPARED, Comparison, Sides, runs_of
 
 _WIDEST = 20  # letters of a name that heads a column
 _NEAR_ONE = 0.01  # how near to 1 a ratio has six digits, such as those of objectives
@@ -64,7 +64,7 @@ def compare(
         _print(pairs, unknown, console())
         if differences:
             verdicts.print_differences(left, right, differences, console())
-    return not any(each.faults for each in differences)
+    return not any(each.mismatches for each in differences)
 
 
 def _solvers(results: Results) -> list[str]:
@@ -107,9 +107,9 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
     runs = [
-        {"run": each.name, "differs_in": [change.words("first", "second") for change in each.faults]}
+        {"run": each.name, "differs_in": [change.words("first", "second") for change in each.mismatches]}
         for each in differences
-        if each.faults
+        if each.mismatches
     ]
     return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
 

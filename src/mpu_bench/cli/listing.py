@@ -12,8 +12,7 @@ from mpu_bench.config.read import read_without_plugins
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
-from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.display.terminal import Drawn, Terminal
 from mpu_bench.errors import ConfigError, nearest

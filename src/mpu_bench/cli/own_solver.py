@@ -55,7 +55,7 @@ def check_solver(
 
     Exit codes: 0, all tests pass; 1, some fail; 2, bad input.
     """
-    from mpu_bench.solvers.plugins.checking import check_solvers
+    from mpu_bench.solvers.plugins.process import check_solvers
 
     terminal, failed, solver, count = console(), 0, "", 0
     for finding in check_solvers(file, name, seconds):

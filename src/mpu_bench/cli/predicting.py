@@ -22,7 +22,7 @@ from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import digest_stream, open_content
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.user_files.formats import LABELS, unnamed
-from mpu_bench.data.user_files.tables import OwnFile, open_table
+from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import is_file, told_if_unwritable, written_whole
@@ -118,7 +118,7 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
         yield Piece(first + 1, None, rows, names[problem.test_labels[chosen]])
 
 
-def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool) -> Iterator[Piece]:
+def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
     if file.format == "svmlight":
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
     else:
@@ -135,7 +135,7 @@ def _of_file(saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
         yield piece
 
 
-def _of_vectors(saved: SavedModel, file: OwnFile) -> Iterator[tuple[Any, list[str] | None]]:
+def _of_vectors(saved: SavedModel, file: UserFile) -> Iterator[tuple[Any, list[str] | None]]:
     prepared = saved.preprocessing
     if isinstance(prepared, Table):
         raise _InFileError("is svmlight; the model needs a table with named columns")
@@ -155,7 +155,7 @@ def _columns(saved: SavedModel) -> int:
     return saved.preprocessing.features_in if isinstance(saved.preprocessing, Vectors) else saved.raw_features
 
 
-def _label_of(saved: SavedModel, file: OwnFile, labelled: bool) -> str | None:
+def _label_of(saved: SavedModel, file: UserFile, labelled: bool) -> str | None:
     """Return the column of a table that holds the label: as the model has it, or the one more than the model takes.
 
     Where labels are not needed, that one must be called so: it might as well be an identifier.
@@ -172,7 +172,7 @@ def _label_of(saved: SavedModel, file: OwnFile, labelled: bool) -> str | None:
 
 
 def _of_table(
-    saved: SavedModel, file: OwnFile, label: str | None, labelled: bool
+    saved: SavedModel, file: UserFile, label: str | None, labelled: bool
 ) -> Iterator[tuple[Any, list[str] | None]]:
     if labelled and label not in file.columns:
         wanted = f"no column '{label}'" if label else "no column with the label"

@@ -135,9 +135,9 @@ def report(
     The pages open from disk. Each row has the command that repeats it.
     """
     from mpu_bench.report import page
-    from mpu_bench.verdict import folders
+    from mpu_bench.results.folder import results_folders
 
-    chosen = results or folders.results_folders(Path("results"), profiles=False)
+    chosen = results or results_folders(Path("results"), profiles=False)
     say(f"written: {page.write(chosen, out, documentation)}")
 
 
@@ -176,12 +176,12 @@ def clean(
 ) -> None:
     """Delete the results in a folder, and no other files."""
     from mpu_bench.display.terminal import confirmed
-    from mpu_bench.report import cleaning
+    from mpu_bench.report import csv_files
 
-    cleaning.check(results)
+    csv_files.check(results)
     if not yes and not confirmed(f"Delete {results} with all its results?"):
         raise typer.Exit(FAILED)
-    if left := cleaning.clean(results):
+    if left := csv_files.clean(results):
         say(f"deleted the results in {results}; other files stay: {', '.join(left)}")
     else:
         say(f"deleted {results}")

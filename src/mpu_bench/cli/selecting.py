@@ -18,8 +18,7 @@ from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
 from mpu_bench.config.schema import bytes_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
-from mpu_bench.data.user_files.adding import name_of
-from mpu_bench.data.user_files.chosen import options_of, remarks
+from mpu_bench.data.user_files.adding import name_of, options_of, remarks
 from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.display.selection import Display, shown_table

@@ -13,7 +13,7 @@ from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import told_if_unwritable, write_all
 from mpu_bench.models.evaluation import METRICS
-from mpu_bench.report import stream_curve
+from mpu_bench.report import front
 from mpu_bench.report.tables import Table
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candidates, judge
@@ -85,7 +85,7 @@ def judge_online(
     stream = judge(data, tried, source.metric, seconds=seconds, changed=changed)
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
-    write_all(folder, {"stream.csv": stream.to_csv(), **stream_curve.drawn(stream, name)})
+    write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
     if stream.is_better:
         model_of(stream.finished(), source).save(folder / "model.mpu")
     _print(stream, name)

@@ -16,11 +16,12 @@ from mpu_bench.quantities import format_number
 from mpu_bench.report import checked, overview
 from mpu_bench.report.overview import SENTENCES, PaperTable, besides, by_paper, overview_rows
 from mpu_bench.report.tables import Table
-from mpu_bench.verdict import folders
+from mpu_bench.results.folder import results_folders
+from mpu_bench.verdict import cells
 from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.baseline import check as check_folder
-from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.folders import (
+from mpu_bench.verdict.cells import (
+    Cell,
     do_not_come_out,
     remark_text,
     solver_text,
@@ -39,7 +40,7 @@ def check(results: Sequence[Path], baseline: Path | None, *, strict: bool, every
     if baseline is not None and not is_folder(baseline):
         raise StoreError(f"--baseline {baseline}: no such folder")
     kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
-    checks = [check_folder(folder, kept) for folder in results or folders.results_folders(Path("results"))]
+    checks = [check_folder(folder, kept) for folder in results or results_folders(Path("results"))]
     if form == "table":
         _print(checks, bool(results) or everything, everything, console())
     elif form == "github":
@@ -63,7 +64,7 @@ def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Te
     if len(checks) == 1:
         (check,) = checks
         print_cells(check.name, check.cells, everything, terminal)
-        terminal.tell(f"{check.name}: {folders.summarize_verdicts(check.cells)}")
+        terminal.tell(f"{check.name}: {cells.summarize_verdicts(check.cells)}")
     else:
         names = {check.name for check in checks}
         whole = [check for check in checks if check.config == check.name or check.config not in names]
@@ -124,12 +125,12 @@ def print_overview(
 
 def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Terminal) -> None:
     """Print the runs that differ, and a line on seconds."""
-    faulty = [each for each in differences if each.faults]
+    faulty = [each for each in differences if each.mismatches]
     if faulty:
         rows = [
             (
                 each.name,
-                reason("; ".join(change.words("first", "second") for change in each.faults)),
+                reason("; ".join(change.words("first", "second") for change in each.mismatches)),
                 "" if each.ratio is None else f"{each.ratio:.2f}",
             )
             for each in faulty

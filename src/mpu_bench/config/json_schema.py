@@ -20,7 +20,7 @@ from mpu_bench.config.parameters import parameters_model
 from mpu_bench.config.schema import File, FromRegularization, Named, OverExamples, PerDataset, Swept, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
-from mpu_bench.data.user_files.chosen import OwnFile
+from mpu_bench.data.user_files.adding import FileDataset
 from mpu_bench.document import Strict
 from mpu_bench.kernels import KERNELS
 
@@ -89,7 +89,7 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
     known = {name: _swept(parameters_model(name), kernels) for name in names}
     solver = _alias("known-solver", _named("one solver", known))
     cards = {name: _options(name) for name in sorted(catalog.shipped_names())}
-    dataset = _alias("dataset", _named("one dataset", cards, _OneDataset) | str | OwnFile)
+    dataset = _alias("dataset", _named("one dataset", cards, _OneDataset) | str | FileDataset)
     types: Any = {"dataset": dataset, "datasets": _list[dataset], "kernel": kernels, "solvers": _list[solver | Named]}
     fields: Any = {}
     for key, each in types.items():

@@ -21,7 +21,7 @@ from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled, in_one_form, parse
 from mpu_bench.solvers.multiclass import Reduction
-from mpu_bench.solvers.plugins.names import APART
+from mpu_bench.solvers.plugins.importing import APART
 from mpu_bench.yaml_text import shown
 
 

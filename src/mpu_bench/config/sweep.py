@@ -153,9 +153,9 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
 
 def _own_file(node: Node) -> DatasetChoice:
     """Read a dataset that is a user file: ``{file: mine.csv, label: y}``; paths are the config's."""
-    from mpu_bench.data.user_files import chosen
+    from mpu_bench.data.user_files.adding import FileDataset
 
-    given: chosen.OwnFile = node.validated(chosen.OwnFile)
+    given: FileDataset = node.validated(FileDataset)
     where = node.document.location(node.key)
     folder = Path() if where.startswith("--set") else Path(node.document.source).parent
     options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}

@@ -12,10 +12,10 @@ from mpu_bench.errors import StoreError
 from mpu_bench.quantities import FINISHED, Record, RunStatus, format_number
 from mpu_bench.report import tables
 from mpu_bench.report.tables import Table
-from mpu_bench.results import machines, naming, problems
+from mpu_bench.results import machines, naming
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import Summary, by_dataset
-from mpu_bench.results.problems import Shown
+from mpu_bench.results.naming import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
 
@@ -47,7 +47,7 @@ def print_table(records: Sequence[Record], published: Sequence[str], console: Te
     varying = naming.varying(rows)
     left_out: set[str] = set()
     for block in by_dataset(rows).values():
-        columns = problems.in_terminal(block)
+        columns = naming.in_terminal(block)
         table = Drawn(_block(block, columns, varying))
         while any(column.quantity.rank for column in columns) and table.width > console.width:
             last = max(columns, key=lambda column: column.quantity.rank)
@@ -180,7 +180,7 @@ def fragment(results: ResultsFolder) -> str:
     records, published = results.records(earlier=True), published_tables(results)
     rows = summarize(records, published)
     varying = naming.varying(rows)
-    blocks = [_block(block, problems.in_terminal(block), varying) for block in by_dataset(rows).values()]
+    blocks = [_block(block, naming.in_terminal(block), varying) for block in by_dataset(rows).values()]
     try:
         figure = figures.figures_of(results.folder)[0]
         svg, caption = figures.drawn(figure, ["svg"])["svg"].decode(), figure.caption

@@ -19,7 +19,7 @@ from mpu_bench.kernels import Kernel
 from mpu_bench.quantities import Record
 from mpu_bench.scaled import Divisor, Scaled
 from mpu_bench.solvers.multiclass import Multiclass
-from mpu_bench.solvers.plugins.names import APART
+from mpu_bench.solvers.plugins.importing import APART
 
 _WARM_UP_ROWS = 12  # of each class
 

@@ -26,7 +26,7 @@ from mpu_bench.experiment.run import Run, record_of
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.resources import bundled, config_path
-from mpu_bench.results.matching import published_beside
+from mpu_bench.results.summary import published_beside
 from mpu_bench.scaled import to_json
 
 FILE = "seconds.csv"  #: in configs/

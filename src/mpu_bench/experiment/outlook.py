@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import obstacle
-from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
 from mpu_bench.experiment.facts import check_config
 from mpu_bench.experiment.plan import PlannedRun, inspect, needs_of

@@ -26,12 +26,12 @@ from mpu_bench.experiment.pool import Pool
 from mpu_bench.experiment.run import Run, RunSettings, record_of, run_id, settings_id
 from mpu_bench.experiment.tuning import tuning_runs
 from mpu_bench.quantities import Record
-from mpu_bench.results.problems import problem_of
+from mpu_bench.results.naming import problem_of
 from mpu_bench.results.provenance import Needs
 from mpu_bench.results.store import Store
 from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.batch.regularization import kernel_optimum
-from mpu_bench.solvers.plugins.names import OF_THE_PROBLEM
+from mpu_bench.solvers.plugins.importing import OF_THE_PROBLEM
 
 #: what runs may be chosen by -> where a run has it
 FILTERS = {

@@ -61,7 +61,7 @@ from mpu_bench.models.saved import Origin, SavedModel, made_now
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
-from mpu_bench.solvers.plugins import tracebacks
+from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import MOST_BYTES, plain
 
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
@@ -371,8 +371,8 @@ def _failure(request: Task | Preparation, error: BaseException) -> Failed:
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(error, kind)), "")
     plugin = request.run.solver.plugin if isinstance(request, Task) else None
     said, files = f"{type(error).__name__}: {said}{more}", (plugin.path,) if plugin else ()
-    location = tracebacks.location_of(error, files)
-    traced = tracebacks.traceback_of(error, files, said)
+    location = importing.location_of(error, files)
+    traced = importing.traceback_of(error, files, said)
     return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
 
 

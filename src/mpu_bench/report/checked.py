@@ -12,8 +12,7 @@ from mpu_bench.results import naming
 from mpu_bench.results.rows import made_publishable
 from mpu_bench.texts import publishable
 from mpu_bench.verdict.baseline import Check
-from mpu_bench.verdict.cells import Cell, count_verdicts
-from mpu_bench.verdict.folders import solver_text, verdict_text
+from mpu_bench.verdict.cells import Cell, count_verdicts, solver_text, verdict_text
 from mpu_bench.verdict.regression import Difference
 from mpu_bench.verdict.verdict import Finding
 
@@ -29,14 +28,14 @@ class Line(NamedTuple):
 
 def lines(check: Check) -> list[Line]:
     """Return what has changed in a folder; first what fails."""
-    changes = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.faults]
+    changes = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.mismatches]
     changes += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
     changes += [Line(check.name, run, words, False) for run, words in check.slower]
     return sorted(changes, key=lambda line: not line.is_fault)
 
 
 def _words(run: Difference) -> str:
-    return "; ".join(fault.words("now", "baseline") for fault in run.faults)
+    return "; ".join(mismatch.words("now", "baseline") for mismatch in run.mismatches)
 
 
 def cell_text(cell: Cell) -> str:
@@ -58,7 +57,7 @@ def summaries(checks: Sequence[Check]) -> list[str]:
 
 
 def _summary(check: Check) -> str:
-    runs, verdicts = sum(bool(run.faults) for run in check.runs), sum(change.is_fault for change in check.changes)
+    runs, verdicts = sum(bool(run.mismatches) for run in check.runs), sum(change.is_fault for change in check.changes)
     changed = " and ".join(_counted(*each) for each in ((runs, "run"), (verdicts, "verdict")) if each[0])
     outcome = f"{changed or 'nothing'} changed"
     if check.is_kept:
@@ -142,7 +141,7 @@ def markdown_summary(checks: Sequence[Check]) -> str:
 def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
     for run in check.runs:
         case = ET.Element("testcase", classname=_plain(f"{check.name}.runs"), name=_plain(run.name))
-        if run.faults:
+        if run.mismatches:
             ET.SubElement(case, "failure", message=_plain(_words(run)), type="changed")
         yield case
     changed = {id(each.cell): each.words for each in check.changes if each.is_fault}

@@ -1,23 +1,30 @@
-"""Records -> runs.csv, table.csv, curves.csv, mean_curves.csv, comparison.csv and environment.json, and DataFrames."""
+"""Records -> the CSV files of a results folder and DataFrames, and the deletion of what mpu-bench wrote there."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from mpu_bench.files import csv_text, write_all
+from mpu_bench.config.drawings import KINDS
+from mpu_bench.errors import StoreError
+from mpu_bench.files import csv_text, process_lock, write_all
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, DECLARED, RECORD_COLUMNS
-from mpu_bench.results.curves import IDENTITY, mean_curve_rows
+from mpu_bench.report.figures import FOLDER, FORMS
+from mpu_bench.results import saved_models
 from mpu_bench.results.folder import ResultsFolder
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import IDENTITY, Summary, mean_curve_rows
 from mpu_bench.results.rows import made_publishable
+from mpu_bench.results.store import FILE, LOCK, check_kind
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import cells, comparison
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 #: the files of a results folder that are written from its database
 NAMES = ("runs.csv", "table.csv", "curves.csv", "mean_curves.csv", "comparison.csv", "environment.json")
@@ -135,3 +142,75 @@ def _dtype(table: str, name: str) -> Any:
         return "Int64"
     column = RECORD_COLUMNS.get(name) or DECLARED.get(name)
     return _DTYPES[column.type] if column else "float64"
+
+
+#: the database last: until then it is a results folder, which can be cleaned again
+_WRITTEN = (*NAMES, LOCK, *(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm")), FILE)
+_FIGURES = tuple(f"{name}.{form}" for name in KINDS for form in FORMS)
+
+
+def check(folder: Path) -> None:
+    """Refuse what is not to be cleaned.
+
+    Raises
+    ------
+    StoreError
+        If the folder is a link, or its database is none of ours.
+    """
+    if folder.is_symlink():
+        raise StoreError(f"{folder}: is a link to {folder.readlink()}; clean that folder, and remove the link yourself")
+    check_kind(folder)
+
+
+def clean(folder: Path) -> list[str]:
+    """Delete what mpu-bench has written into a results folder, and the folder if it is empty then.
+
+    Nothing outside the folder is touched: what is a link there is deleted itself, or stays.
+
+    Returns
+    -------
+    list of str
+        What is left, which nobody here has written.
+
+    Raises
+    ------
+    StoreError
+        If it is refused by `check`, is being run into, or cannot be changed.
+    """
+    check(folder)
+    folder = folder.absolute()  # "." cannot be deleted by that name
+    busy = StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or stop it")
+    try:
+        with process_lock(folder / LOCK, busy, lambda fault: _fixed(folder, fault)):
+            if not (folder / FOLDER).is_symlink():
+                _delete(folder / FOLDER, _FIGURES)
+            if not (folder / saved_models.FOLDER).is_symlink():
+                _delete(folder / saved_models.FOLDER, _models(folder / saved_models.FOLDER))
+            _delete(folder, _WRITTEN)
+    except OSError as fault:
+        raise _fixed(folder, fault) from None
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _models(folder: Path) -> tuple[str, ...]:
+    """Return the names of models in a folder, and of those that are there cut short only."""
+    name = re.compile(rf"(?:\.(?=.*\.mpu\.[0-9a-f]{{8}}$))?({saved_models.NAME})(?:\.[0-9a-f]{{8}})?")
+    found = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def _delete(folder: Path, names: tuple[str, ...]) -> None:
+    """Delete files of these names, and what is left of them where writing was cut short; then the folder, if empty."""
+    if not folder.is_dir():
+        return
+    cut_short = re.compile(rf"\.(?:{'|'.join(map(re.escape, names))})\.[0-9a-f]{{8}}")
+    there = [path.name for path in folder.iterdir()]
+    for name in (*filter(cut_short.fullmatch, there), *(name for name in names if name in there)):
+        if (folder / name).is_symlink() or (folder / name).is_file():
+            (folder / name).unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _fixed(folder: Path, fault: OSError) -> StoreError:
+    return StoreError(f"{folder}: cannot be deleted: {fault.strerror}")

@@ -14,7 +14,7 @@ from mpu_bench.quantities import ON_PAGE, QUANTITIES, format_number
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report import tables
 from mpu_bench.report.tables import Best, Table
-from mpu_bench.results import naming, problems, summary
+from mpu_bench.results import naming, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.means import Summary, by_dataset
 
@@ -130,7 +130,7 @@ def _table(rows: Sequence[Summary], shape: Shape) -> Table:
         ["dataset", *(row.dataset for row in rows)],
         [_heading("solver", rows), *(naming.solver_text(row, varied) for row in rows)],
     ]
-    for column in problems.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
+    for column in naming.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
         if column.says_something(rows):
             columns.append([column.heading, *_cells(column, rows, shape)])
         if column.is_published(rows):
@@ -146,7 +146,7 @@ def _crossed(rows: Sequence[Summary], shape: Shape) -> Table:
     pairs = [(row.dataset, name) if shape.rows == "datasets" else (name, row.dataset) for row, name in named]
     lines = {first: [first] for first, _ in pairs}
     headings, groups, marked = [], [("", 1)], []
-    for column in problems.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
+    for column in naming.columns(rows, map(QUANTITIES.__getitem__, shape.columns)):
         cells = dict(zip(pairs, _cells(column, rows, shape), strict=True))
         shown = list(dict.fromkeys(second for (_, second), cell in cells.items() if cell))
         if column.says_something(rows):
@@ -167,7 +167,7 @@ def _named(rows: Sequence[Summary]) -> Iterator[tuple[Summary, str]]:
         yield from zip(block, naming.numbered([naming.run_text(row, varied) for row in block]), strict=True)
 
 
-def _cells(column: problems.Shown, rows: Sequence[Summary], shape: Shape) -> list[str]:
+def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[str]:
     """Return the means with their deviations, `Best` where they are; where rows are no runs, seconds are marked."""
     best = {name: _best(column, block) for name, block in by_dataset(rows).items()} if shape.bold_best else {}
     cells = []
@@ -180,11 +180,11 @@ def _cells(column: problems.Shown, rows: Sequence[Summary], shape: Shape) -> lis
     return cells
 
 
-def _best(column: problems.Shown, rows: Sequence[Summary]) -> str:
+def _best(column: naming.Shown, rows: Sequence[Summary]) -> str:
     """Return the best mean of a dataset as it is written; empty for a single one, and for disturbed seconds."""
     means = [mean for row in parts.contestants(rows) if (mean := column.mean(row)) is not None]
     is_open = column.quantity.is_seconds and any(row.disturbed_runs for row in rows)
-    best = {"lower": min, "higher": max}.get(problems.better_way(column.quantity.name, rows[0]))
+    best = {"lower": min, "higher": max}.get(naming.better_way(column.quantity.name, rows[0]))
     return column.quantity.text(best(means)) if best and len(means) > 1 and not is_open else ""
 
 

@@ -10,10 +10,9 @@ from typing import NamedTuple, TypeVar
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import style
 from mpu_bench.results import naming
-from mpu_bench.results.curves import curve_identity
 from mpu_bench.results.machines import comparable
 from mpu_bench.results.means import Summary as Row
-from mpu_bench.results.means import by_dataset
+from mpu_bench.results.means import by_dataset, curve_identity
 from mpu_bench.scaled import parameters_in
 
 _Make = TypeVar("_Make", bound=Callable[..., "Figure | None"])

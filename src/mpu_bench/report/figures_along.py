@@ -11,9 +11,8 @@ from mpu_bench.config.drawings import AXES
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, figure
-from mpu_bench.results.curves import along, complete, ends, final_point
 from mpu_bench.results.means import Summary as Row
-from mpu_bench.results.means import by_dataset
+from mpu_bench.results.means import along, by_dataset, complete, ends, final_point
 
 _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart

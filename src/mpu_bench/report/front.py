@@ -1,4 +1,4 @@
-"""The picture of a selection: quality against the size of the model, with those that nothing beats in both.
+"""The pictures of a selection: quality against the size of models, and the rolling metric along a stream.
 
 Points bear the numbers of a list below, so that it can be read on a phone however many there are.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,7 +15,8 @@ from matplotlib.transforms import Affine2D, Bbox
 
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report import drawing, ticks
-from mpu_bench.report.style import COLOURS, GREY, MARKERS
+from mpu_bench.report.style import COLOURS, DASHES, GREY, MARKERS
+from mpu_bench.selection.online import Stream
 from mpu_bench.selection.outcome import Outcome, Row
 
 _KINDS = ("linear", "budgeted", "batch", "reference")
@@ -125,3 +127,42 @@ def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
     while pair := next(((a, b) for a in groups for b in groups if a is not b and collide(a, b)), None):
         groups = [each for each in groups if each not in pair] + [pair[0] + pair[1]]
     return groups
+
+
+_MOST_CURVES = 5  # classifiers
+_STREAM_WIDTH, _STREAM_HEIGHT, _STREAM_LINE = 3.6, 2.6, 0.17  # inches, without the legend, and of a line of it
+_STREAM_COLUMNS = 2  # of the legend
+
+
+def drawn_stream(stream: Stream, name: str) -> dict[str, bytes]:
+    """Return the picture as ``stream.svg`` and ``stream.png``.
+
+    Parameters
+    ----------
+    stream : Stream
+        With some rows judged.
+    name : str
+        Of the dataset.
+    """
+    from matplotlib.figure import Figure
+
+    from mpu_bench.report import drawing, ticks
+
+    best = sorted(stream.contenders, key=lambda each: -each.value(stream.metric))[:_MOST_CURVES]
+    with drawing.styled():
+        lines = -(-(len(best) + len(stream.references)) // _STREAM_COLUMNS)
+        figure = Figure(figsize=(_STREAM_WIDTH, _STREAM_HEIGHT + _STREAM_LINE * lines), layout="constrained")
+        axes = figure.add_subplot()
+        for index, each in enumerate(best):
+            values = 100 * np.array(each.rolling(stream.metric))
+            axes.plot(stream.ends, values, color=COLOURS[index], linewidth=1 + (each is stream.chosen), label=each.name)
+        for index, reference in enumerate(stream.references):
+            values = 100 * np.array(reference.rolling(stream.metric))
+            axes.plot(stream.ends, values, color=GREY, linewidth=1, dashes=DASHES[index + 1], label=reference.name)
+        axes.set_xlabel("row")
+        axes.set_ylabel(f"{METRICS[stream.metric]}, %")
+        axes.set_title(f"{name}: of the last {stream.window:,} rows, each before it is learned")
+        ticks.set_ticks(axes.xaxis, log=False)
+        ticks.set_ticks(axes.yaxis, log=False)
+        figure.legend(loc="outside lower left", ncols=_STREAM_COLUMNS)
+        return {f"stream.{form}": content for form, content in drawing.saved(figure, ("svg", "png")).items()}

@@ -31,9 +31,11 @@ from mpu_bench.verdict.cells import (
     SET,
     Cell,
     count_verdicts,
+    remark_text,
+    solver_text,
+    verdict_text,
 )
 from mpu_bench.verdict.claims import of_sentences
-from mpu_bench.verdict.folders import remark_text, solver_text, verdict_text
 from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
 from mpu_bench.verdict.verdict import Verdict
 

@@ -15,8 +15,7 @@ from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import is_seconds, quantity_of
 from mpu_bench.report.tables import Measured, Reported, Table
-from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in
-from mpu_bench.verdict.folders import remark_text, verdict_text
+from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in, remark_text, verdict_text
 from mpu_bench.verdict.verdict import Verdict
 
 FILE = "layouts.yaml"

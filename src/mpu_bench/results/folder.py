@@ -25,12 +25,12 @@ from mpu_bench.errors import StoreError
 from mpu_bench.files import is_file, read_bounded, read_csv
 from mpu_bench.quantities import RECORD_COLUMNS, Record
 from mpu_bench.results import rows
-from mpu_bench.results.curves import MEAN_CURVE_TYPES, curves_of, mean_curve_of, mean_curves
 from mpu_bench.results.machines import with_fastest
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import MEAN_CURVE_TYPES, Summary, curves_of, mean_curve_of, mean_curves
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import ABOUT, FILE, Store
 
+BASELINE = "baseline"  #: the folder among results that holds the project's own last numbers
 #: of a kept folder
 RUNS, CURVES, MACHINES = "runs.csv", "mean_curves.csv.xz", "environment.json"
 
@@ -214,6 +214,29 @@ def open_results(folder: Path) -> Iterator[ResultsFolder]:
         return
     with Store(folder) as store:
         yield _WithDatabase(store)
+
+
+def results_folders(below: Path, *, profiles: bool = True) -> list[Path]:
+    """Return the results folders below a folder; where nothing was run, as in a fresh checkout, those of the baseline.
+
+    Parameters
+    ----------
+    below : Path
+    profiles : bool
+        Of the baseline, those of configs with a profile as well.
+
+    Raises
+    ------
+    StoreError
+        If there is none.
+    """
+    results = sorted(path.parent for path in below.glob(f"*/{FILE}"))
+    if not results:
+        kept = sorted(path.parent for path in below.glob(f"{BASELINE}/*/{RUNS}"))
+        results = [folder for folder in kept if profiles or folder.name in resources.config_names()]
+    if not results:
+        raise StoreError(f"{below}: holds no results; run a config first: mpu-bench run CONFIG")
+    return results
 
 
 def _as_typed_here(config: str | None) -> str | None:

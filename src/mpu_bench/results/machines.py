@@ -16,8 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from mpu_bench.quantities import Record, is_seconds
-from mpu_bench.results.curves import curve_identity
-from mpu_bench.results.means import GROUP, Summary
+from mpu_bench.results.means import GROUP, Summary, curve_identity
 
 _OF_MACHINE = ("processor", "instruction_set", "cores", "memory_gb", "system")
 _OF_SPEED = ("processor", "cores", "threads")

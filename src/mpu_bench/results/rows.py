@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from mpu_bench.columns import Column
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Ending, Record, RunStatus
@@ -31,39 +31,29 @@ class DamagedError(ValueError):
     """What is stored is not what was written; the message says what of it."""
 
 
-class _Facts(BaseModel):
-    """What readers rely on of the facts of a folder; there may be more."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    name: str | None = None
-    config: str | None = None
-    config_keys: list[str] | None = None
-    description: str | None = None
-    paper: str | None = None
-    options: list[str] | None = None
-    pairs: dict[str, list[int]] | None = None
-    date: str | None = None
-    hours: float | None = None
-    runs: int | None = None
-    planned: int | None = None
-    missing: list[str] | None = None
+def _lenient(model_name: str, /, **types: Any) -> type[BaseModel]:
+    """Return a model of which every key may be missing, and to which others may be added."""
+    fields: dict[str, Any] = {key: (kind | None, None) for key, kind in types.items()}
+    model: type[BaseModel] = create_model(model_name, __config__=ConfigDict(strict=True, extra="ignore"), **fields)
+    return model
 
 
-class _Machine(BaseModel):
-    """What readers rely on of a machine; there may be more."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    id: str
-    processor: str | None = None
-    host: str | None = None
-    cores: int | None = None
-    threads: int | None = None
-    instruction_set: str | None = None
-    blas: list[str] | None = None
-    versions: dict[str, str | None] | None = None
-    commit: str | None = None
+#: what readers rely on of the facts of a folder, and of a machine
+_Facts = _lenient(
+    "_Facts",
+    **dict.fromkeys(("name", "config", "description", "paper", "date"), str),
+    **dict.fromkeys(("config_keys", "options", "missing"), list[str]),
+    **dict.fromkeys(("runs", "planned"), int),
+    hours=float,
+    pairs=dict[str, list[int]],
+)
+_Machine = _lenient(
+    "_Machine",
+    **dict.fromkeys(("processor", "host", "instruction_set", "commit"), str),
+    **dict.fromkeys(("cores", "threads"), int),
+    blas=list[str],
+    versions=dict[str, str | None],
+)
 
 
 def made_publishable(value: Any) -> Any:
@@ -220,15 +210,17 @@ def checked_facts(facts: Any) -> dict[str, Any]:
 
 def checked_machine(machine: Any) -> dict[str, Any]:
     """Return a machine as it is, if readers can rely on it; raise as of `checked_facts`."""
-    return _as_it_is(_Machine, machine, "machine")
+    return _as_it_is(_Machine, machine, "machine", needed="id")
 
 
-def _as_it_is(model: type[BaseModel], content: Any, noun: str) -> dict[str, Any]:
+def _as_it_is(model: type[BaseModel], content: Any, noun: str, needed: str = "") -> dict[str, Any]:
     try:
         model.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DamagedError(f"{noun} {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if needed and not isinstance(content.get(needed), str):
+        raise DamagedError(f"{noun} {needed}: Field required")
     checked: dict[str, Any] = content
     return checked
 

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench.errors import StoreError
+from mpu_bench.files import is_file
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
-from mpu_bench.results.sqlite_faults import FAULTS, has_moved, is_held, is_of_the_file, of_the_disk, unreadable
+from mpu_bench.results.sqlite_errors import ERRORS, has_moved, is_held, is_of_the_file, of_the_disk, unreadable
 
 FILE = "runs.sqlite"
 ABOUT = "about.json"  #: in place of the database, in a folder of results that are kept
@@ -75,7 +76,7 @@ def existing_file(folder: Path) -> Path:
     """
     path = folder / FILE
     is_there = os.path.lexists(path)  # before the next look: another process may just make it
-    if not _is_file(path):
+    if not is_file(path):
         if is_there:
             raise StoreError(f"{path}: is not a file; move it away and run again")
         raise StoreError(f"{folder}: holds no results ({FILE} is missing); run a config first: mpu-bench run CONFIG")
@@ -94,19 +95,12 @@ def check_kind(folder: Path) -> None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             tables = {row[0] for row in database.execute(_NAMES_OF_TABLES)}
-    except FAULTS as error:
+    except ERRORS as error:
         if not is_of_the_file(error):
             raise unreadable(path, error) from None
         tables = set()
     if path.is_symlink() or not tables >= _TABLE_NAMES:
         raise StoreError(f"{path}: is not a results database of mpu-bench, or is damaged; check the folder")
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError as error:  # a name that is too long, for one
-        raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def refuse_kept(folder: Path) -> None:
@@ -116,7 +110,7 @@ def refuse_kept(folder: Path) -> None:
     ------
     StoreError
     """
-    if _is_file(folder / ABOUT) and not _is_file(folder / FILE):
+    if is_file(folder / ABOUT) and not is_file(folder / FILE):
         raise StoreError(f"{folder}: is a baseline, which runs must not change; choose another folder with --results")
 
 
@@ -142,12 +136,12 @@ class Store:
         self.path = folder / FILE if create else existing_file(folder)
         if create:
             _make_folder(folder)
-            if os.path.lexists(self.path) and not _is_file(self.path):
+            if os.path.lexists(self.path) and not is_file(self.path):
                 raise StoreError(f"{self.path}: is not a file; move it away, or choose another folder with --results")
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self._database = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
-        except FAULTS as error:
+        except ERRORS as error:
             raise self._refused(error, create) from None
         self._database.row_factory = sqlite3.Row
         try:
@@ -156,7 +150,7 @@ class Store:
             self._check_version()
             if not create and self.is_bare():
                 raise StoreError(f"{folder}: holds no results yet; its run has just begun")
-        except FAULTS as error:
+        except ERRORS as error:
             self.close()
             raise self._refused(error, create) from None
         except BaseException:
@@ -301,7 +295,7 @@ class Store:
         try:
             with self._atomic() as cursor:
                 yield cursor
-        except FAULTS as error:
+        except ERRORS as error:
             if has_moved(error) or not self.path.exists():
                 raise StoreError(
                     f"{self.path}: was renamed or deleted during the runs; if you renamed the folder, rename "
@@ -313,7 +307,7 @@ class Store:
     def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         try:
             return self._database.execute(query, values).fetchall()
-        except FAULTS as error:
+        except ERRORS as error:
             raise unreadable(self.path, error) from None
 
     def _read(self, parse: Callable[[object], _T], text: object, run_id: object = None) -> _T:

@@ -23,7 +23,7 @@ from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
-from mpu_bench.solvers.plugins.names import THRESHOLD
+from mpu_bench.solvers.plugins.importing import THRESHOLD
 from mpu_bench.texts import one_line
 
 _HEAD = "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows.\n"

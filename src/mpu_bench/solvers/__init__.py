@@ -21,7 +21,7 @@ from mpu_bench.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from mpu_bench.core.solver import Solver
-    from mpu_bench.solvers.plugins.source import PluginSource
+    from mpu_bench.solvers.plugins.importing import PluginSource
 
 #: name in configs and tables -> module and class
 SOLVERS = {
@@ -156,10 +156,10 @@ def load_plugin(path: Path, code_hash: str = "") -> list[str]:
     ConfigError
         If the file is missing, was changed or fails, defines no solver, or takes the name of another.
     """
-    from mpu_bench.solvers.plugins import source
+    from mpu_bench.solvers.plugins import importing
     from mpu_bench.solvers.plugins.importing import import_solvers
 
-    read = source.read(path)
+    read = importing.read_plugin(path)
     if read.module_name in sys.modules:
         read = _SOURCES.get(read.module_name, read)  # what was run
     if code_hash not in ("", read.code_hash):
@@ -174,9 +174,9 @@ def check_plugin(path: Path) -> None:
     ------
     ConfigError
     """
-    from mpu_bench.solvers.plugins import source
+    from mpu_bench.solvers.plugins import importing
 
-    source.read(path).parsed()
+    importing.read_plugin(path).parsed()
 
 
 def describe_plugin(path: Path) -> list[str]:
@@ -195,10 +195,10 @@ def describe_plugin(path: Path) -> list[str]:
         If the file is missing or no Python, if its import fails, crashes or takes too long, if it defines no solver or
         one that is not fit to be run, or if it takes the name of another.
     """
-    from mpu_bench.solvers.plugins import process, source
+    from mpu_bench.solvers.plugins import importing, process
     from mpu_bench.solvers.plugins.stand_in import stand_in
 
-    read = source.read(path)
+    read = importing.read_plugin(path)
     if _SOURCES.get(read.module_name) == read:
         return [name for name, target in SOLVERS.items() if target.partition(":")[0] == read.module_name]
     stand_ins = [stand_in(each, read) for each in process.describe(read)]

@@ -1,4 +1,4 @@
-"""A row of comparison.csv: one printed number beside a measured one, or one claim; and how rows are counted."""
+"""A row of comparison.csv: one reported number beside a measured one, or one claim; how rows are counted and worded."""
 
 from __future__ import annotations
 
@@ -173,3 +173,45 @@ def _is_meant(entry: Explained, cell: Cell) -> bool:
         and all(getattr(entry, name) in (None, value) for name, value in named.items())
         and all(parameters.get(name) == value for name, value in entry.parameters.items())
     )
+
+
+def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the values, ratios and claims that speak against a paper; first those that nothing explains."""
+    found = [cell for cell in cells if cell.kind in COUNTED and cell.is_against]
+    return sorted(found, key=lambda cell: bool(cell.explained))
+
+
+def summarize_verdicts(cells: Sequence[Cell]) -> str:
+    """Return how many values, ratios and claims have each verdict; where there are none, how many of the rest."""
+    here = [cell for cell in cells if not cell.is_elsewhere]
+    words = [f"{verdict.word} {count}" for verdict, count in count_verdicts(here).items() if count]
+    if elsewhere := sum(count_verdicts(cells).values()) - sum(count_verdicts(here).values()):
+        words.append(f"of other datasets {elsewhere}")
+    if words or not cells:
+        return ", ".join(words) or "nothing published is set beside it"
+    apart = Counter(f"{cell.kind} {cell.verdict.word}" for cell in cells)
+    return "no value, ratio or claim; " + ", ".join(f"{verdict} {count}" for verdict, count in apart.items())
+
+
+def remark_text(cell: Cell) -> str:
+    """Return what limits a verdict, and what explains it with the evidence."""
+    evidence = f" ({cell.evidence})" if cell.evidence else ""
+    return "; ".join(filter(None, [cell.remark, f"explained: {cell.explained}{evidence}" if cell.explained else ""]))
+
+
+def verdict_text(cell: Cell) -> str:
+    """Return a verdict with what belongs to it: which way it differs, how many points of a claim are measured."""
+    more = [cell.direction, cell.judged] if cell.is_against else []
+    if cell.points and cell.verdict != Verdict.SUPPORTED:
+        more = [f"{cell.points_measured} of {cell.points} measured"]
+        more += [f"{cell.contradicted} against"] if cell.contradicted else []
+    more += ["explained"] if cell.explained else []
+    words = ", ".join(filter(None, more))
+    return f"{cell.verdict.word} ({words})" if words else cell.verdict.word
+
+
+def solver_text(cell: Cell) -> str:
+    """Return a cell's solver, with what tells it apart."""
+    parameters = json.loads(cell.parameters) if cell.parameters else {}
+    words = [str(parameters[name]) for name in ("maintenance",) if name in parameters]
+    return " ".join([cell.solver, *words, *([f"B={cell.budget}"] if cell.budget else [])])

@@ -25,9 +25,8 @@ from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import curves as _curves  # noqa: F401  # whose statements it registers
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
-from mpu_bench.verdict.judge import Sample
+from mpu_bench.verdict.judge import Sample, Table, rules
 from mpu_bench.verdict.points import Evidence, Point, points_of, selected
-from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
 

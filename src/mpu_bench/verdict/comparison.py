@@ -17,7 +17,7 @@ from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
 from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
-from mpu_bench.results import matching
+from mpu_bench.results import summary
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
 from mpu_bench.results.means import Summary
@@ -35,10 +35,9 @@ from mpu_bench.verdict.cells import (
     with_explanation,
 )
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
-from mpu_bench.verdict.judge import Sample
+from mpu_bench.verdict.judge import Sample, Table, rules
 from mpu_bench.verdict.pairs import is_deterministic
 from mpu_bench.verdict.points import Evidence
-from mpu_bench.verdict.rules import Table, rules
 from mpu_bench.verdict.verdict import Verdict
 
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
@@ -161,7 +160,7 @@ def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Se
     if column in FACTS:
         same = [each for each in rows if each.dataset == row.get("dataset") and _is_counted(each)]
         return [each for each in same if each.value(column) is not None and (column != "n" or _is_as_long(each, row))]
-    return [each for each in rows if matching.answers(row, each) and _is_as_long(each, row)]
+    return [each for each in rows if summary.answers(row, each) and _is_as_long(each, row)]
 
 
 def _is_counted(row: Summary) -> bool:
@@ -184,7 +183,7 @@ def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -
     other = [each for each in same_dataset if not _is_as_long(each, row)]
     if other:
         return f"run on {other[0].n} rows instead"
-    if any(matching.answers(row, replace(each, as_published=None)) for each in same_dataset):
+    if any(summary.answers(row, replace(each, as_published=None)) for each in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
 
@@ -313,4 +312,4 @@ def _is_reference(row: Mapping[str, str], beside: Mapping[str, str], other: str)
 
 def _answers_peer(other: Summary, named: Mapping[str, str], row: Summary) -> bool:
     same_budget = not named.get("budget") or other.budget_vectors in (None, float(named["budget"]))
-    return same_budget and other.dataset == row.dataset and matching.answers(named, other)
+    return same_budget and other.dataset == row.dataset and summary.answers(named, other)

@@ -12,14 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.config.rules import CriticalStatement, CurveStatement, Extent, Position, Where
-from mpu_bench.results.curves import along
 from mpu_bench.results.machines import runs_of, why_not_comparable
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import Summary, along
 from mpu_bench.verdict import rank_tests
+from mpu_bench.verdict.judge import rules
 from mpu_bench.verdict.pairs import is_certain
-from mpu_bench.verdict.points import Evidence, Point, name_of, points_of, selected
-from mpu_bench.verdict.rules import rules
-from mpu_bench.verdict.samples import alike, error_of_curve, tolerance_of, words_of
+from mpu_bench.verdict.points import (
+    Evidence,
+    Point,
+    alike,
+    error_of_curve,
+    name_of,
+    points_of,
+    selected,
+    tolerance_of,
+    words_of,
+)
 from mpu_bench.verdict.verdict import Verdict
 
 _GRID_POINTS = 200  # of a log axis, at which two curves are compared

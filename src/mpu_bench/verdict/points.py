@@ -1,20 +1,23 @@
-"""The points of a statement, the runs that are meant at each, and what a difference says there."""
+"""The points of a statement, the runs that are meant at each, what a quantity comes to there, and what it says."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, singledispatch
+from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from mpu_bench.config.rules import Where
-from mpu_bench.quantities import Record
-from mpu_bench.results.curves import curve_identity
-from mpu_bench.results.machines import with_runs
-from mpu_bench.results.means import Summary
-from mpu_bench.verdict.pairs import Difference
+from mpu_bench.config.rules import After, AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
+from mpu_bench.quantities import Record, is_accuracy, quantity_of
+from mpu_bench.results.machines import runs_of, why_not_comparable, with_runs
+from mpu_bench.results.means import Summary, curve_identity
+from mpu_bench.verdict import judge
+from mpu_bench.verdict.judge import rules
+from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, is_single, mean_of, unpaired
 from mpu_bench.verdict.verdict import Verdict
 
 
@@ -132,3 +135,190 @@ def verdict_at(of: Difference | None, floor: float = 0.0, *, beyond_noise: bool 
     if of.error is None:
         return Verdict.INCONCLUSIVE
     return (Verdict.SUPPORTED if of.mean > 0 else Verdict.CONTRADICTED) if of.least else None
+
+
+class Sample(NamedTuple):
+    """What a quantity comes to: by split and seed, or where it was read off a mean curve, the mean and its error.
+
+    ``runs`` are those whose seconds are set against others'; ``reason`` is why they cannot be set against ``over``'s.
+    ``variance`` is that of the mean over other test rows, of which there are ``test_rows``; 0 where none counts.
+    """
+
+    values: Mapping[Any, float]
+    certain: bool
+    dataset: str
+    error: float | None = None
+    is_of_curve: bool = False
+    runs: Sequence[Record] = ()
+    reason: str = ""
+    variance: float = 0.0
+    test_rows: int = 0
+
+    @property
+    def mean(self) -> float:
+        """The mean over all pairs of split and seed."""
+        return fmean(self.values.values())
+
+
+def why_not_judged(quantity: str, other: str, of: Sample, than: Sample) -> str:
+    """Return why two samples are not set against each other though both have values; nothing if they are."""
+    if not of.values or not than.values:
+        return ""
+    sides = [of.runs, than.runs]
+    # where one has a single run of a split, it stands beside all of the other
+    if _is_paired(of, than) and is_single(of.values) == is_single(than.values):
+        common = of.values.keys() & than.values.keys()
+        sides = [_at(side, common) for side in sides] if common else sides
+    return of.reason or than.reason or why_not_comparable(quantity, other, *sides)
+
+
+def _is_paired(of: Sample, than: Sample) -> bool:
+    return of.dataset == than.dataset and not of.is_of_curve and not than.is_of_curve
+
+
+def _at(runs: Sequence[Record], pairs: Collection[Any]) -> list[Record]:
+    """Return the runs of these splits and seeds."""
+    return [run for run in runs if run.pair in pairs]
+
+
+def sample_of(
+    statement: OrderStatement | AlikeStatement, where: Where, evidence: Evidence, point: Mapping[str, Any]
+) -> Sample:
+    """Return what the quantity of a statement comes to for one of its sides at a point."""
+    dataset = where.dataset or point.get("dataset", "")
+    if where.after is not None:
+        return _read_off(statement.quantity, where, where.after, evidence, point)
+    over = statement.over if isinstance(statement, OrderStatement) else None
+    rows = selected(evidence.runs, where, point)
+    values, reason = _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset})
+    runs = rows if over is None else ()
+    sample = Sample(values, is_certain(statement.quantity, rows), dataset, runs=runs, reason=reason)
+    return _with_test_rows(sample, statement.quantity) if evidence.samples_test_rows else sample
+
+
+def _with_test_rows(sample: Sample, quantity: str) -> Sample:
+    """Return a sample of a share of test rows, with what its mean varies by over other test rows."""
+    declared = quantity_of(quantity)
+    rows = sum({run.split: run.n_test or 0 for run in sample.runs}.values())
+    if declared is None or declared.rows != "n_test" or not rows or not sample.values:
+        return sample
+    whole = 100 / declared.scale
+    return sample._replace(variance=sample.mean * (whole - sample.mean) / rows, test_rows=rows)
+
+
+def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
+    """Return what a mean curve stands at after so many passes, or the mean of all later checkpoints.
+
+    It keeps its last value until the next checkpoint. Errors of checkpoints of the same runs are no independent ones:
+    that of a mean is the mean of theirs.
+    """
+    dataset, most = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
+    known = [row for row in selected(evidence.curves, where, point) if row.means.get(quantity) is not None]
+    rows = [row for row in known if ((row.means.get("passes") or math.inf) <= most) != after.later]
+    if not rows:
+        return Sample({}, False, dataset, is_of_curve=True)
+    if not after.later:
+        rows = [max(rows, key=lambda row: row.presented or 0)]
+    certain = is_certain(quantity, rows)
+    errors = [error_of_curve(row, quantity, certain) for row in rows]
+    values = {0: fmean(row.means[quantity] or 0.0 for row in rows)}
+    error = None if None in errors else fmean(map(float, filter(None, errors))) if any(errors) else 0.0
+    return Sample(values, certain, dataset, error, is_of_curve=True, runs=runs_of(rows))
+
+
+def error_of_curve(row: Summary, quantity: str, certain: bool) -> float | None:
+    """Return the standard error of a row of mean curves; None where one run says nothing of it."""
+    deviation = row.deviations.get(quantity)
+    return 0.0 if certain else None if deviation is None else deviation / math.sqrt(row.count)
+
+
+def scaled(sample: Sample, factor: float) -> Sample:
+    """Return a sample, so many times as large."""
+    values = {key: factor * value for key, value in sample.values.items()}
+    error = None if sample.error is None else factor * sample.error
+    return sample._replace(values=values, error=error, variance=factor**2 * sample.variance)
+
+
+def apart_of(of: Sample, than: Sample) -> Difference | None:
+    """Return ``than`` - ``of``: paired, unless they are of other data or one was read off a mean curve."""
+    if not of.values or not than.values:
+        return None
+    if _is_paired(of, than):
+        apart = difference(of.values, than.values, (of.certain, than.certain))
+        if apart is None or apart.error is None:
+            return apart
+        return apart._replace(error=math.sqrt(apart.error**2 + of.variance + than.variance))
+    return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
+
+
+def _error_of(sample: Sample) -> float | None:
+    if sample.is_of_curve:
+        return sample.error
+    if sample.certain:
+        return 0.0
+    return mean_of(sample.values.values()).error
+
+
+def logarithms(sample: Sample) -> Sample:
+    """Return the sample of the logarithms of values above zero."""
+    return sample._replace(values={key: math.log(value) for key, value in sample.values.items() if value > 0})
+
+
+def _over(
+    rows: Sequence[Record], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
+) -> tuple[Mapping[Any, float], str]:
+    """Return how many times larger a quantity is of ``over``, by split and seed, and why that is not judged.
+
+    The quantity itself where ``over`` is None.
+    """
+    of = by_pair(rows, quantity)
+    if over is None:
+        return of, ""
+    rest = selected(evidence.runs, over, point)
+    others = by_pair(rest, quantity)
+    ratios = {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
+    return ratios, why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(rest, ratios))
+
+
+class Entry(NamedTuple):
+    """What a trend or a slope has at a point; ``runs`` and ``reason`` as of a sample."""
+
+    point: Mapping[str, Any]
+    values: Mapping[Any, float]
+    runs: Sequence[Record]
+    reason: str
+
+
+def entry_at(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Entry:
+    """Return what the quantity of a statement comes to at one of the points that it goes along."""
+    rows = selected(evidence.runs, statement.of, point)
+    values, reason = _over(rows, statement.over, statement.quantity, evidence, point)
+    return Entry(point, values, rows if statement.over is None else (), reason)
+
+
+def words_of(where: Where) -> str:
+    """Return what tells the runs that are meant apart."""
+    parameters = [value if isinstance(value, str) else f"{name}={value}" for name, value in where.parameters.items()]
+    words = [where.solver or where.dataset or where.experiment or "", *parameters]
+    words += [f"B={where.budget}"] if where.budget else []
+    words += [f"on {where.dataset}"] if where.dataset and where.solver else []
+    if where.after:
+        passes = f"{where.after.passes:g} pass{'es' if where.after.passes != 1 else ''}"
+        words.append(f"{'at all checkpoints ' * where.after.later}after {passes}")
+    return " ".join(filter(None, words))
+
+
+def alike(quantity: str, value: float) -> float:
+    """Return how far a quantity may be from a value that it is said to be about the same as."""
+    declared = quantity_of(quantity)
+    whole = 100.0 / declared.scale if declared is not None and is_accuracy(quantity) else 0.0
+    return max(rules().statements.alike * abs(whole - value), tolerance_of(quantity, value))
+
+
+def tolerance_of(quantity: str, value: float) -> float:
+    """Return what rules.yaml allows two values of a quantity to differ by; it speaks of errors in percent."""
+    declared = quantity_of(quantity)
+    tolerance = rules().tolerance_of(quantity)
+    scale = 1.0 if declared is None else declared.scale
+    floor = judge.floor_of(scale * value, tolerance, 0.0, None, is_accuracy=is_accuracy(quantity))
+    return floor / scale

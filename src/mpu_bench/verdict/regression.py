@@ -54,7 +54,7 @@ class Results:
         return cls(results.folder, located(results.records(), machines), machines)
 
 
-class Fault(NamedTuple):
+class Mismatch(NamedTuple):
     """A number that is not the same in both, as people read it, and by how much the first differs; or one failure."""
 
     what: str
@@ -76,7 +76,7 @@ class Difference:
 
     name: str
     record: Record  #: of the first
-    faults: tuple[Fault, ...]
+    mismatches: tuple[Mismatch, ...]
     ratio: float | None
     is_other: bool = False  #: not the same in every count, objective and error, whether that may be or not
     is_same_run: bool = True  #: of the same settings, data and version of the solver, as far as their keys tell
@@ -130,16 +130,16 @@ def key(record: Record) -> tuple[Any, ...]:
 
 def _difference(name: str, left: Record, right: Record, exact: bool) -> Difference:
     if left.status in _BROKEN:
-        faults = [Fault(f"{left.status}: {left.reason}")]
+        mismatches = [Mismatch(f"{left.status}: {left.reason}")]
     elif Ending.SECONDS in (left.ended_by, right.ended_by):  # where that was is chance
-        faults = _errors(left, right, _BY_CHANCE)
+        mismatches = _errors(left, right, _BY_CHANCE)
     else:
-        faults = _faults(left, right, None if exact else rounding_of(left.solver))
+        mismatches = _mismatches(left, right, None if exact else rounding_of(left.solver))
     seconds = _seconds(left), _seconds(right)
     ratio = seconds[0] / seconds[1] if all(seconds) and _on_one_machine(left, right) else None
-    is_other = bool(faults or _faults(left, right, None))
+    is_other = bool(mismatches or _mismatches(left, right, None))
     same = left.run_id == right.run_id
-    return Difference(name, left, tuple(faults), ratio, is_other, same)
+    return Difference(name, left, tuple(mismatches), ratio, is_other, same)
 
 
 def rounding_of(solver: str) -> Mapping[str, float]:
@@ -147,13 +147,13 @@ def rounding_of(solver: str) -> Mapping[str, float]:
     return solvers.load(solver).rounding if solver in solvers.SOLVERS else {}
 
 
-def _faults(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[Fault]:
+def _mismatches(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[Mismatch]:
     """Return what differs by more than it may; without a rounding to allow for, all must be equal."""
-    faults = []
+    mismatches = []
     for quantity in (*_COUNTS, *_VALUES):
         least = 0.0 if quantity.held == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
-        faults += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
-    return faults + _errors(left, right, rounding or {})
+        mismatches += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
+    return mismatches + _errors(left, right, rounding or {})
 
 
 def _names(results: Results) -> dict[int, str]:
@@ -167,17 +167,17 @@ def _names(results: Results) -> dict[int, str]:
     return dict(zip(map(id, results.records), naming.numbered(names), strict=True))
 
 
-def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Fault]:
+def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Mismatch]:
     a, b = left.value(quantity.name), right.value(quantity.name)
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
     form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
-    return [Fault(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / b:+.3g}%" if b else "")]
+    return [Mismatch(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / b:+.3g}%" if b else "")]
 
 
-def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[Fault]:
+def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[Mismatch]:
     """Return the errors that differ; where rounding may change anything, by more than it may and chance lets them."""
-    faults = []
+    mismatches = []
     for quantity in _ERRORS:
         a, b, n = left.value(quantity.name), right.value(quantity.name), left.value(quantity.rows)
         if a is None or b is None or (rounding and not n):
@@ -186,8 +186,8 @@ def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[
         chance = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if rounding else 0.0
         if abs(a - b) > max(chance, rounding.get(quantity.name, 0.0)) + _WRITTEN:
             points = f"{100 * (a - b):+.3g} points"
-            faults.append(Fault(quantity.heading, f"{100 * a:.4g}", f"{100 * b:.4g}", points))
-    return faults
+            mismatches.append(Mismatch(quantity.heading, f"{100 * a:.4g}", f"{100 * b:.4g}", points))
+    return mismatches
 
 
 def slower(left: Results, right: Results) -> list[tuple[str, str]]:

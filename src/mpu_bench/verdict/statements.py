@@ -26,19 +26,24 @@ from mpu_bench.quantities import QUANTITIES, Record, is_accuracy
 from mpu_bench.results.machines import why_not_comparable
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
+from mpu_bench.verdict.judge import rules
 from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, mean_of, p_value_of, unpaired
-from mpu_bench.verdict.points import Evidence, Point, name_of, points_of, selected, verdict_at
-from mpu_bench.verdict.rules import rules
-from mpu_bench.verdict.samples import (
+from mpu_bench.verdict.points import (
     Entry,
+    Evidence,
+    Point,
     Sample,
     alike,
     apart_of,
     entry_at,
     logarithms,
+    name_of,
+    points_of,
     sample_of,
     scaled,
+    selected,
     tolerance_of,
+    verdict_at,
     why_not_judged,
     words_of,
 )

@@ -17,8 +17,7 @@ from mpu_bench import resources
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
-from mpu_bench.data.readers.blocks import SourceFile
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import Labels, SourceFile
 from mpu_bench.data.readers.svmlight import Rules, read_svmlight
 
 NAMES = catalog.names()

@@ -20,7 +20,7 @@ from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.experiment.plan import only, plan
 from mpu_bench.quantities import Record, RunStatus
-from mpu_bench.results.curves import mean_curves
+from mpu_bench.results.means import mean_curves
 from mpu_bench.results.summary import summarize
 
 MINIMAL = """\

@@ -52,7 +52,7 @@ def test_a_disk_that_fills_up_with_the_last_note(
 
     file = known("a9a", server.put("a9a", DATA))
     with monkeypatch.context() as patch:
-        patch.setattr("mpu_bench.data.download.pins.write_text", full)
+        patch.setattr("mpu_bench.data.download.integrity.write_text", full)
         assert "The disk is full" in message(file, home)
     part = home.partial_path(file, server.url("a9a")).name
     assert left(home) == [part, f"{part}.json"]

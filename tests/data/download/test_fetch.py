@@ -17,9 +17,8 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, Told, known, left, message, put, sha256
 from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import Fetched, clean, fetch, have, obstacle, verify
-from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
 
@@ -240,7 +239,7 @@ from pathlib import Path
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.progress import Lines
-from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.cache import RemoteFile
 
 folder, url, digest = sys.argv[1:]
 told = Lines(lambda line: print(line, flush=True))

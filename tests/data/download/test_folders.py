@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from tests.downloads import DATA, known, left, message
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import clean, fetch, have, verify
 from mpu_bench.data.download.partial import PartialDownload, Validators
-from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
 

@@ -14,9 +14,8 @@ import pytest
 from tests.downloads import known, served
 from tests.http_server import Raw, Server
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.http import Policy
-from mpu_bench.data.download.remote_file import RemoteFile
 
 CONTENT = random.Random(7).randbytes(20_000)
 HALF = len(CONTENT) // 2

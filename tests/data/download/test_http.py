@@ -11,10 +11,9 @@ import pytest
 from tests.downloads import DATA, failure, hashed, sha256, unhashed
 from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
-from mpu_bench.data.download.remote_file import RemoteFile
 
 SHA256 = sha256(DATA)
 

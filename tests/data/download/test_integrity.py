@@ -12,10 +12,9 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, known, left, message, sha256
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.integrity import LARGEST_EXPANSION, SMALL_CONTENT_BYTES
-from mpu_bench.data.download.remote_file import RemoteFile
 
 
 class TestWrongContent:

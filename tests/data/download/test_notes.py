@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.notes import MOST_BYTES, read_note
+from mpu_bench.data.download.integrity import MOST_BYTES, read_note
 
 
 @dataclass(frozen=True)

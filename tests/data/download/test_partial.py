@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from tests.downloads import DATA, IMPATIENT, failure, hashed, sha256, unhashed
 from tests.http_server import Answer, Server, etag_of
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.progress import Lines
-from mpu_bench.data.download.remote_file import RemoteFile
 from mpu_bench.errors import FetchError
 
 CUT = Answer(cut_after=100_000)

@@ -9,9 +9,8 @@ import pytest
 from tests.downloads import DATA, IMPATIENT, left, message, put, sha256
 from tests.http_server import Server
 
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import clean, fetch
-from mpu_bench.data.download.remote_file import RemoteFile
 
 
 @pytest.fixture

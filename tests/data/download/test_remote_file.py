@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.cache import RemoteFile
 from mpu_bench.errors import FetchError
 
 

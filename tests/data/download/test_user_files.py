@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download import fetch, user_files
-from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.data.download.user_files import check_unchanged, hashes_of
+from mpu_bench.data.download import fetch, integrity
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.integrity import check_unchanged, hashes_of
 from mpu_bench.errors import FetchError
 
 
@@ -45,13 +44,13 @@ def test_a_change_is_seen(file: RemoteFile, home: DataDirectory) -> None:
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-@pytest.mark.parametrize("small", [0, user_files.SMALL_BYTES])
+@pytest.mark.parametrize("small", [0, integrity.SMALL_BYTES])
 def test_a_change_is_seen_where_size_and_time_are_kept(
     small: int, replaced: bool, file: RemoteFile, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a file out of an archive, or copied with its time."""
     assert file.path is not None
-    monkeypatch.setattr(user_files, "SMALL_BYTES", small)
+    monkeypatch.setattr(integrity, "SMALL_BYTES", small)
     before, state = fetch.fetch(file, home), file.path.stat()
     target = file.path.with_name("other") if replaced else file.path
     while target.exists() and target.stat().st_ctime_ns == state.st_ctime_ns:  # the clock of files is coarse
@@ -64,9 +63,9 @@ def test_a_change_is_seen_where_size_and_time_are_kept(
 
 
 def test_a_large_file_is_hashed_once(file: RemoteFile, home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_files, "SMALL_BYTES", 0)
+    monkeypatch.setattr(integrity, "SMALL_BYTES", 0)
     before = fetch.fetch(file, home)
-    monkeypatch.setattr(user_files, "digest_file", None)  # which cannot be called
+    monkeypatch.setattr(integrity, "digest_file", None)  # which cannot be called
     assert fetch.fetch(file, home) == before
 
 

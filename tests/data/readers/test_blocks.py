@@ -12,8 +12,7 @@ import pytest
 from tests.source_files import refusal, source_file, sparse_rows
 
 from mpu_bench.data.readers import blocks
-from mpu_bench.data.readers.blocks import Chunk, SourceFile
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.readers.svmlight import Rules, read_svmlight
 
 SIGNS = Labels({"-1": ("-1",), "+1": ("+1",)})

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.source_files import refusal, source_file, sparse_rows
 
 from mpu_bench.data.cards.parts import DelimitedColumns
+from mpu_bench.data.readers.blocks import Labels
 from mpu_bench.data.readers.delimited import fit, new_encoding, read_delimited
-from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
 
 LETTERS = Labels({"a": ("a",), "b": ("b",)})

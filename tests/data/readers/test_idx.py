@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.source_files import refusal, source_file
 
-from mpu_bench.data.readers.blocks import BLOCK_BYTES
+from mpu_bench.data.readers.blocks import BLOCK_BYTES, Labels
 from mpu_bench.data.readers.idx import read_idx
-from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
 
 DIGITS = Labels({str(digit): (str(digit),) for digit in range(3)})

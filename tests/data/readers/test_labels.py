@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import Labels
 
 
 def test_labels_that_are_the_same_number_are_the_same_label():

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.source_files import refusal, source_file, sparse_rows
 
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import Labels
 from mpu_bench.data.readers.svmlight import Rules, Topics, parse_line, read_svmlight
 from mpu_bench.errors import DataError
 

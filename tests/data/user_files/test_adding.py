@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mpu_bench import document
 from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
-from mpu_bench.data.user_files import chosen
+from mpu_bench.data.user_files import adding
 from mpu_bench.data.user_files.adding import Wishes, card_text, look, name_of
 from mpu_bench.errors import DataError
 
@@ -109,7 +109,7 @@ def test_columns_that_are_left_out_are_named_with_the_reason(tmp_path: Path) -> 
     path.write_text(f"id,x,void,dash,y\n{rows}", encoding="utf-8")
     added = look(path, Wishes(missing="median"))
     assert added.left_out == [("id", "an identifier: nearly every row has a word of its own")]
-    assert chosen.remarks(path, Wishes(missing="median")) == (added.left_out, [])
+    assert adding.remarks(path, Wishes(missing="median")) == (added.left_out, [])
 
 
 def test_scales_that_are_far_apart_are_told(tmp_path: Path) -> None:

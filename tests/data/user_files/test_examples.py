@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.user_files.examples import look_at_examples
-from mpu_bench.data.user_files.looking import Counted
+from mpu_bench.data.user_files.looking import Counted, look_at_examples
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.data.user_files.looking import Counted, check_classes, count_labels, label_among, look_at_columns
-from mpu_bench.data.user_files.tables import OwnFile, open_table
+from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.errors import DataError
 
 
-def table(tmp_path: Path, text: str, name: str = "mine.csv") -> OwnFile:
+def table(tmp_path: Path, text: str, name: str = "mine.csv") -> UserFile:
     (tmp_path / name).write_text(text, encoding="utf-8")
     return open_table(tmp_path / name)
 

@@ -135,3 +135,17 @@ def test_names_are_of_one_line(tmp_path: Path) -> None:
     assert open_table(written(tmp_path, '"a\n b",,c\n1,2,3\n'), header=True).columns == ("a b", "column 2", "c")
     with pytest.raises(DataError, match=r"the name of column 2 has .* one that cannot be shown: \\x1b"):
         open_table(written(tmp_path, "a,\x1b\n1,2\n"))
+
+
+def test_many_rows_in_blocks_with_a_quotation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [[str(i % 7), f"w{i % 3}", str(i / 8)] for i in range(5000)]
+    written = io.StringIO()
+    csv.writer(written).writerows([["x", "y", "z"], *rows, ['quoted, "twice"\nand long', "w", "1"], ["1", "w0", "2"]])
+    path = tmp_path / "t.csv"
+    path.write_text(written.getvalue(), newline="")
+    monkeypatch.setattr("mpu_bench.data.readers.blocks.BLOCK_BYTES", 40_000)
+    found = [row for piece in open_table(path).pieces() for row in piece.astype(object).to_numpy().tolist()]
+    assert found == [*rows, ['quoted, "twice"\nand long', "w", "1"], ["1", "w0", "2"]]
+    labels = [word for piece in open_table(path).pieces(only=["y"]) for word in piece["y"].astype(object)]
+    assert labels == [row[1] for row in found]
+    assert open_table(path).columns == ("x", "y", "z")

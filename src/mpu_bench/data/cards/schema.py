@@ -46,7 +46,7 @@ from mpu_bench.data.cards.parts import (
     Topic,
     plain_text,
 )
-from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.cache import RemoteFile
 from mpu_bench.document import Label, MisfitError, Strict
 from mpu_bench.yaml_text import shown
 

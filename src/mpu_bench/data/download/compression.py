@@ -8,13 +8,13 @@ import hashlib
 import io
 import lzma
 import math
+import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from mpu_bench.data.download import lzw
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.files import open_regular
 
@@ -22,6 +22,7 @@ HEAD_BYTES = 512
 _CHUNK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 18
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
+_COMPRESS = b"\x1f\x9d"
 _ZIP, _TAR, _TAR_AT = b"PK\x03\x04", b"ustar", 257
 _UNPACK, _AS_CSV = "unpack it", "save it as CSV"
 _OTHERS = (
@@ -57,7 +58,7 @@ def compression(head: bytes) -> str | None:
         return "bzip2"
     if head.startswith(b"\xfd7zXZ\x00"):
         return "xz"
-    return "compress" if head.startswith(lzw.MAGIC) else None
+    return "compress" if head.startswith(_COMPRESS) else None
 
 
 @contextmanager
@@ -96,12 +97,36 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
         raise SourceError(f"the compressed data are damaged ({error})") from error
 
 
+class _Uncompressed(io.RawIOBase):
+    """The content of a file of Unix ``compress``, by the program gzip."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._gzip = subprocess.Popen(["gzip", "-dc"], stdin=raw, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return how many bytes."""
+        size = cast(io.BufferedReader, self._gzip.stdout).readinto1(buffer)
+        if not size and self._gzip.wait():
+            raise ValueError(cast(io.BufferedReader, self._gzip.stderr).read().decode(errors="replace").strip())
+        return size
+
+    def close(self) -> None:
+        """End the program, too."""
+        with self._gzip:
+            self._gzip.kill()
+        super().close()
+
+
 _OPENERS: dict[str | None, Callable[[BinaryIO], object]] = {
     None: lambda raw: raw,
     "gzip": gzip.open,
     "bzip2": bz2.open,
     "xz": lzma.open,
-    "compress": lzw.LzwFile,
+    "compress": _Uncompressed,
 }
 
 

@@ -17,16 +17,20 @@ from urllib.parse import quote
 from rich.filesize import decimal
 
 from mpu_bench.data.download.address import is_web, mirror_folder, on_mirror, shown
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.compression import chunks_of
-from mpu_bench.data.download.disk import on_disk
-from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError
-from mpu_bench.data.download.integrity import Digest, digest_file, is_accepted, verify_digest
+from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError, on_disk
+from mpu_bench.data.download.integrity import (
+    Digest,
+    digest_file,
+    hashes_of,
+    is_accepted,
+    read_pin,
+    verify_digest,
+    write_pin,
+)
 from mpu_bench.data.download.partial import PartialDownload, Validators
-from mpu_bench.data.download.pins import PinnedHash, read_pin, write_pin
 from mpu_bench.data.download.progress import SILENT, Progress
-from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.data.download.user_files import hashes_of
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError, open_regular
 
@@ -131,7 +135,7 @@ def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -
     )
 
 
-def known_hashes(file: RemoteFile, home: DataDirectory) -> PinnedHash | None:
+def known_hashes(file: RemoteFile, home: DataDirectory) -> Digest | None:
     """Return the hashes of a file as far as they are known, without network and without writing.
 
     Raises
@@ -144,7 +148,7 @@ def known_hashes(file: RemoteFile, home: DataDirectory) -> PinnedHash | None:
     return read_pin(file, home) if file.path is None else hashes_of(file, home)
 
 
-def _own(path: Path, found: PinnedHash) -> Fetched:
+def _own(path: Path, found: Digest) -> Fetched:
     return Fetched(path, found.sha256, found.content_sha256, found.origin)
 
 
@@ -290,7 +294,6 @@ def _from(
         progress.note(f"{file.name}: {error}; downloading all of it again")
         _fill(address, file, partial, progress, policy)
         digest = _digest_partial(partial, file, home, progress)
-    partial.sync()
     fetched = _pin(file, home, digest, words, partial.path)
     partial.rename(home.path(file))
     with on_disk(home.path(file)):
@@ -375,7 +378,7 @@ def _nowhere(file: RemoteFile, home: DataDirectory, failures: Sequence[tuple[str
     )
 
 
-def _wrong(file: RemoteFile, home: DataDirectory, error: SourceError, pin: PinnedHash | None) -> str:
+def _wrong(file: RemoteFile, home: DataDirectory, error: SourceError, pin: Digest | None) -> str:
     """Return a message that a file of the data directory is wrong, and what the user can do."""
     path = home.path(file)
     message = f"{path} is not usable as {file.name}{_size(file)}: {error}. Move it away to have it fetched again"

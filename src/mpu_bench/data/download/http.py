@@ -31,6 +31,10 @@ _MOST_SHOWN_BYTES = 100
 _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
 _TRANSIENT_STATUSES = (408, 425, 429, 500, 502, 503, 504, 507, 509)
+_REFUSALS = {
+    (404, 410): "there is no such file ({})",
+    (401, 403, 407): "access is refused ({}); it may need a registration",
+}
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.IGNORECASE)
 _DECODED_LATER = ("gzip", "x-gzip", "bzip2", "x-bzip2", "xz", "compress", "x-compress")  # the content tells which
 #: Kinds of faults, what they mean for the address, and the reason to show. The order matters: urllib3 counts a refused
@@ -130,7 +134,7 @@ def download(url: str, label: str, partial: PartialDownload, progress: Progress,
         If the disk cannot be written.
     """
     furthest, tries = partial.size, 0
-    partial.check_expected()
+    partial.check_size(max(partial.expected, partial.size))  # before it is requested
     with requests.Session() as session:
         session.max_redirects = _MOST_REDIRECTS
         session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
@@ -157,7 +161,7 @@ def _transfer(
     """Ask once, for the rest if a part is there, and write down what comes."""
     with _network(url, policy):
         timeout = (policy.connect_timeout, policy.read_timeout)
-        response = session.get(url, headers=_asked(partial), stream=True, timeout=timeout)
+        response = session.get(url, headers=_range_headers(partial), stream=True, timeout=timeout)
     with closing(response):
         _check_status(response, partial)
         blocks = _blocks(response, url, policy)
@@ -216,7 +220,7 @@ def _quoted(text: str) -> str:
     return one_line(text, _MOST_SHOWN_BYTES)
 
 
-def _asked(partial: PartialDownload) -> dict[str, str]:
+def _range_headers(partial: PartialDownload) -> dict[str, str]:
     """Ask for the rest only, and only if it is still of the same file."""
     if not partial.size or not partial.continuable:
         return {}
@@ -234,11 +238,8 @@ def _check_status(response: requests.Response, partial: PartialDownload) -> None
         raise TransientError(f"the partial download is not from this file ({answer})")
     if status in _TRANSIENT_STATUSES:
         raise TransientError(f"the server cannot answer now ({answer})", _retry_after(response))
-    if status in (404, 410):
-        raise SourceError(f"there is no such file ({answer})")
-    if status in (401, 403, 407):
-        raise SourceError(f"access is refused ({answer}); it may need a registration")
-    raise SourceError(f"the server answers {answer}")
+    words = next((words for statuses, words in _REFUSALS.items() if status in statuses), "the server answers {}")
+    raise SourceError(words.format(answer))
 
 
 def _retry_after(response: requests.Response) -> float | None:

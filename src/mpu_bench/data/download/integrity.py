@@ -1,14 +1,26 @@
-"""What a file holds, and whether it is the file it should be."""
+"""What a file holds, whether it is the file it should be, and what is remembered of it beside it.
+
+User files are read where they are, never copied or deleted, and hashed again when they have changed. A small one is
+hashed each time. A larger one counts as unchanged while its size, its times of modification and of change and its
+inode are the same: the second of these times no program can set.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
+
+from annotated_types import Ge, Len
 
 from mpu_bench.data.download.address import shown
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.compression import (
     compression,
     digest_stream,
@@ -16,13 +28,130 @@ from mpu_bench.data.download.compression import (
     open_content,
     other_file,
 )
-from mpu_bench.data.download.disk import on_disk
-from mpu_bench.data.download.errors import SourceError, UnpinnedError
-from mpu_bench.data.download.pins import PinnedHash
-from mpu_bench.data.download.progress import Progress
-from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.files import open_regular
+from mpu_bench.data.download.errors import SourceError, UnpinnedError, on_disk
+from mpu_bench.data.download.progress import SILENT, Progress
+from mpu_bench.errors import FetchError
+from mpu_bench.files import NotRegularError, open_regular, read_beginning, write_text
 from mpu_bench.texts import one_line
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+MOST_BYTES = 1 << 16
+
+_Note = TypeVar("_Note")
+
+
+def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _Note:
+    """Return what a note holds.
+
+    Parameters
+    ----------
+    path : Path
+    kind : type
+        A dataclass or a `TypedDict`.
+    most_bytes : int
+        Of its text.
+
+    Raises
+    ------
+    ValueError
+        If it is not one of this kind; the message is a phrase that says why.
+    OSError
+        If it cannot be read; `FileNotFoundError` if there is none.
+    """
+    from pydantic import ValidationError
+
+    with open_regular(path) as stream:
+        content = read_beginning(stream, most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(f"it is larger than {most_bytes:,} bytes")
+    try:
+        note: _Note = _adapter(cast(Hashable, kind)).validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(one_line(f"{where}: {first['msg']}" if where else first["msg"], 300)) from None
+    return note
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cast(Any, kind))
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a file holds, and what is remembered of one that was right.
+
+    Where a card knows no hash, the one that is pinned at first use decides from then on.
+
+    Attributes
+    ----------
+    sha256, content_sha256 : str
+        Hashes of the file and of its decompressed content; equal where it is not compressed.
+    bytes, content_bytes : int
+        The sizes of both.
+    origin : str
+        The address it came from.
+    time : str
+        When it was right, in UTC, ISO 8601.
+    modified : int
+        The file's time of modification then, in nanoseconds. With the size it decides whether to hash again.
+    changed, inode : int
+        The time of its last change and its number then, which decide for a user file, too.
+    """
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    sha256: Annotated[str, Len(64, 64)]
+    content_sha256: Annotated[str, Len(64, 64)]
+    bytes: Annotated[int, Ge(0)]
+    content_bytes: Annotated[int, Ge(0)]
+    origin: str = ""
+    time: str = ""
+    modified: int = 0
+    changed: int = 0
+    inode: int = 0
+
+    def pinned(self, origin: str, state: os.stat_result) -> Digest:
+        """Return what to remember of the file, which came from ``origin`` and is in this ``state``."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        modified, changed, inode = state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+        return replace(self, origin=origin, time=now, modified=modified, changed=changed, inode=inode)
+
+
+def read_pin(file: RemoteFile, home: DataDirectory) -> Digest | None:
+    """Return what is remembered of a file; None if nothing is.
+
+    Raises
+    ------
+    FetchError
+        If it cannot be read.
+    """
+    path = home.pin_path(file)
+    try:
+        with on_disk(path, may_miss=True):
+            return read_note(path, Digest)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise FetchError(
+            f"{path}: should hold the pinned hashes of {file.name}, but cannot be read ({error}). "
+            "Delete it; the file is then checked and pinned anew."
+        ) from error
+
+
+def write_pin(file: RemoteFile, home: DataDirectory, pin: Digest) -> None:
+    """Remember a file."""
+    path = home.pin_path(file)
+    with on_disk(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(asdict(pin), indent=1))
+
 
 LARGEST_EXPANSION = 200
 """A file whose content has neither a stated size nor a known hash may expand by this factor (KDD99 needs 41) ..."""
@@ -30,33 +159,6 @@ SMALL_CONTENT_BYTES = 64 * 1024**2
 """... and up to this many bytes in any case."""
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".Z": "compress"}
-
-
-@dataclass(frozen=True)
-class Digest:
-    """What a file holds.
-
-    Attributes
-    ----------
-    sha256, content_sha256 : str
-        Of the file as it is, and of its decompressed content; equal where it is not compressed.
-    bytes, content_bytes : int
-        The sizes of both.
-    compression : str or None
-        By its first bytes.
-    """
-
-    sha256: str
-    content_sha256: str
-    bytes: int
-    content_bytes: int
-    compression: str | None
-
-    def pinned(self, origin: str, state: os.stat_result) -> PinnedHash:
-        """Return what to remember of the file, which came from ``origin`` and is in this ``state``."""
-        hashes, sizes = (self.sha256, self.content_sha256), (self.bytes, self.content_bytes)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return PinnedHash(*hashes, *sizes, origin, now, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
 
 
 def digest_file(path: Path, file: RemoteFile, progress: Progress) -> Digest:
@@ -86,13 +188,12 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress) -> Digest:
             raise SourceError(f"this is {other.name} instead of data; {other.fix}")
         with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
             sha256, size = digest_stream(stream, advance)
-        kind = compression(head)
-        if kind is None:
-            return Digest(sha256, sha256, size, size, None)
+        if compression(head) is None:
+            return Digest(sha256, sha256, size, size)
         label = f"check the content of {file.name}"
         with progress.transfer(label, file.content_bytes) as advance, open_content(path) as content:
             content_sha256, content_size = digest_stream(content, advance, _limit(file, size, sha256))
-    return Digest(sha256, content_sha256, size, content_size, kind)
+    return Digest(sha256, content_sha256, size, content_size)
 
 
 def _limit(file: RemoteFile, size: int, sha256: str) -> float:
@@ -102,7 +203,7 @@ def _limit(file: RemoteFile, size: int, sha256: str) -> float:
     return math.inf if is_known else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
 
 
-def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> None:
+def verify_digest(file: RemoteFile, digest: Digest, pin: Digest | None) -> None:
     """Refuse a file that is not the right one.
 
     The hashes of the dataset's card decide. Where it has none, what was pinned at first use does. At first use
@@ -116,7 +217,7 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
     if is_accepted(file, digest):
         return
     if expected := file.hashes:
-        content = f" (of its content {digest.content_sha256})" if digest.compression else ""
+        content = f" (of its content {digest.content_sha256})" if digest.content_sha256 != digest.sha256 else ""
         wanted = " or ".join(sorted(expected))
         raise SourceError(f"wrong hash: sha256 {digest.sha256}{content} where {wanted} is expected")
     if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
@@ -128,7 +229,7 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: PinnedHash | None) -> N
         _verify_form(file, digest)
 
 
-def is_accepted(file: RemoteFile, digest: Digest | PinnedHash) -> bool:
+def is_accepted(file: RemoteFile, digest: Digest) -> bool:
     """Return whether the card knows the hash of a file, or of its content."""
     return not file.hashes.isdisjoint({digest.sha256, digest.content_sha256})
 
@@ -137,7 +238,85 @@ def _verify_form(file: RemoteFile, digest: Digest) -> None:
     promised = _COMPRESSIONS.get(Path(file.name).suffix)
     if digest.bytes == 0:
         raise SourceError("the file is empty")
-    if promised and digest.compression is None:
+    if promised and digest.content_sha256 == digest.sha256:
         raise SourceError(f"the file does not begin like one that {promised} wrote; it is damaged, or not the file")
     if file.content_bytes not in (None, digest.content_bytes):
         raise SourceError(f"the content has {digest.content_bytes:,} bytes where {file.content_bytes:,} are expected")
+
+
+SMALL_BYTES = 16 << 20  #: what is hashed within some hundredths of a second
+
+Identity = tuple[int, int, int, int]
+
+
+def hashes_of(
+    file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
+) -> Digest:
+    """Return the hashes of a file as it is now.
+
+    Parameters
+    ----------
+    file : RemoteFile
+        With a ``path``.
+    home : DataDirectory
+    progress : Progress
+        Shown while hashing.
+    anew : bool
+        Whether to hash it whatever is remembered.
+    keep : bool
+        Whether to remember what was found.
+
+    Raises
+    ------
+    FetchError
+        If it cannot be read.
+    """
+    assert file.path is not None
+    known, state = read_pin(file, home), _stat(file.path)
+    is_unchanged = known is not None and _remembered(known) == identity(state)
+    if known and is_unchanged and not anew and known.bytes > SMALL_BYTES:
+        return known
+    try:
+        digest = digest_file(file.path, file, progress)
+    except SourceError as error:
+        raise FetchError(f"{file.path}: {error}; write it again") from None
+    if known and is_unchanged and known.sha256 == digest.sha256:
+        return known
+    found = digest.pinned(str(file.path), state)
+    if keep:
+        write_pin(file, home, found)
+    return found
+
+
+def check_unchanged(file: RemoteFile, known: Digest) -> None:
+    """Refuse a file that has changed since it was hashed.
+
+    Raises
+    ------
+    FetchError
+        If it is another, or was written to since.
+    """
+    assert file.path is not None
+    if identity(_stat(file.path)) != _remembered(known):
+        raise FetchError(f"{file.path}: changed while it was read; run the same command again")
+
+
+def identity(state: os.stat_result) -> Identity:
+    """Return what changes whenever a file is written to or replaced."""
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+
+
+def _remembered(known: Digest) -> Identity:
+    return known.bytes, known.modified, known.changed, known.inode
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        with open_regular(path) as stream:
+            return os.fstat(stream.fileno())
+    except OSError as error:
+        cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
+        raise FetchError(
+            f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
+            "where it is: put it back, or give the new path with mpu-bench data add FILE --name NAME --force"
+        ) from None

@@ -13,11 +13,9 @@ from typing import Annotated, ClassVar, Self
 from annotated_types import Ge, Lt
 from rich.filesize import decimal
 
-from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.download.disk import on_disk, sync_folder
-from mpu_bench.data.download.errors import SourceError
-from mpu_bench.data.download.notes import read_note
-from mpu_bench.data.download.remote_file import RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.errors import SourceError, on_disk, sync_folder
+from mpu_bench.data.download.integrity import read_note
 from mpu_bench.files import open_regular, write_text
 
 _SMALL_BYTES = 1 << 16
@@ -78,6 +76,8 @@ class PartialDownload:
         Of the file that this is a part of.
     size : int
         How many bytes have arrived.
+    expected : int
+        How many the whole has by its card; 0 where that does not say.
     hashed : bool
         Whether the hash of the file is known: without a validator only that tells that a rest is of another file.
     resumed : bool
@@ -90,6 +90,7 @@ class PartialDownload:
         self.size = 0
         self.hashed = bool(file.hashes)
         self._note = self.path.with_name(self.path.name + ".json")
+        self.expected = file.bytes or 0
         self._file, self._limit = file, home.limit
         with suppress(FileNotFoundError, ValueError), on_disk(self.path, may_miss=True):
             validators = read_note(self._note, Validators)
@@ -122,15 +123,6 @@ class PartialDownload:
         self.resumed = True
         self.validators = replace(self.validators, total=self.validators.total or total)
 
-    def check_expected(self) -> None:
-        """Refuse a file that is larger than may come over the network by what its card says, before it is asked for.
-
-        Raises
-        ------
-        SourceError
-        """
-        self.check_size(max(self._file.bytes or 0, self.size))
-
     def check_size(self, size: int, network: bool = True) -> None:
         """Refuse a file of so many bytes if that is more than it can have, than may come, or than the disk can take.
 
@@ -143,7 +135,7 @@ class PartialDownload:
         most = self._file.most_bytes
         if most is not None and size > most:
             raise SourceError(
-                f"{decimal(size)} are more than the file has ({decimal(self._file.bytes or most)} by its card)"
+                f"{decimal(size)} are more than the file has ({decimal(self.expected or most)} by its card)"
             )
         if network and self._limit is not None and size > self._limit:
             raise SourceError(
@@ -182,14 +174,11 @@ class PartialDownload:
             stream.write(chunk)
         self.size += len(chunk)
 
-    def sync(self) -> None:
-        """Bring what has arrived to the disk."""
-        with on_disk(self.path), self.path.open("rb+") as stream:
-            os.fsync(stream.fileno())
-
     def rename(self, target: Path) -> None:
-        """Make the part the file, in one step."""
+        """Bring the part to the disk, and make it the file in one step."""
         with on_disk(self.path):
+            with self.path.open("rb+") as stream:
+                os.fsync(stream.fileno())
             self.path.replace(target)
             self._note.unlink(missing_ok=True)
             with suppress(OSError):  # not every system can do this with a folder

@@ -27,9 +27,8 @@ from mpu_bench.data.cards.schema import (
 from mpu_bench.data.prepare import described, generators, streams, transforms
 from mpu_bench.data.prepare.npy import PartWriter, make_dense
 from mpu_bench.data.prepare.room import check_disk, check_memory
-from mpu_bench.data.readers.blocks import Chunk, SourceFile
+from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.readers.idx import read_idx
-from mpu_bench.data.readers.labels import Labels
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import Preprocessing, Table
 

@@ -30,13 +30,10 @@ from typing_extensions import TypedDict
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, StorageOfRows, digest
 from mpu_bench.data.download import fetch
-from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.download.disk import on_disk, sync_folder
-from mpu_bench.data.download.notes import read_note
-from mpu_bench.data.download.pins import read_pin
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.errors import on_disk, sync_folder
+from mpu_bench.data.download.integrity import check_unchanged, read_note, read_pin
 from mpu_bench.data.download.progress import SILENT, Progress
-from mpu_bench.data.download.remote_file import RemoteFile
-from mpu_bench.data.download.user_files import check_unchanged
 from mpu_bench.errors import DataError
 from mpu_bench.files import read_bounded, write_text
 

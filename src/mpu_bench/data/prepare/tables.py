@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards.schema import TableCard
 from mpu_bench.data.prepare.room import check_memory
-from mpu_bench.data.readers.blocks import Chunk, SourceFile
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.user_files.formats import Form
 from mpu_bench.data.user_files.looking import check_same_columns, kept_rows
-from mpu_bench.data.user_files.tables import OwnFile, open_table
+from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import (
     CategoricalColumn,
@@ -111,13 +110,13 @@ class _Source:
     """The files of a card, opened, and which of their rows are left out."""
 
     card: TableCard
-    files: Mapping[str, OwnFile]
+    files: Mapping[str, UserFile]
 
     @property
     def numbers(self) -> list[str]:
         return [name for name, kind in self.card.columns.items() if kind == "number"]
 
-    def pieces(self, names: Sequence[str]) -> Iterator[tuple[OwnFile, int, pd.DataFrame]]:
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[UserFile, int, pd.DataFrame]]:
         """Yield pieces of files with the number of their first row; rows that are dropped are left out."""
         classes = {word for words in self.card.classes.values() for word in words}
         for name in names:
@@ -186,7 +185,7 @@ def fit(source: _Source, in_training: InTraining) -> Table:
     return table.model_copy(update={"sparse": _is_sparse(table, numbers, card)})
 
 
-def _training(source: _Source, in_training: InTraining) -> Iterator[tuple[OwnFile, int, pd.DataFrame]]:
+def _training(source: _Source, in_training: InTraining) -> Iterator[tuple[UserFile, int, pd.DataFrame]]:
     seen = 0
     for file, row, piece in source.pieces(source.card.train):
         chosen = piece[in_training(seen, len(piece))]
@@ -195,7 +194,7 @@ def _training(source: _Source, in_training: InTraining) -> Iterator[tuple[OwnFil
             yield file, row, chosen
 
 
-def _numbers(piece: pd.DataFrame, name: str, file: OwnFile, row: int, card: TableCard) -> NDArray[np.float64]:
+def _numbers(piece: pd.DataFrame, name: str, file: UserFile, row: int, card: TableCard) -> NDArray[np.float64]:
     """Return a column's numbers; what is wrong is told with its row, as the index of a piece counts from its first."""
     numbers, missing = parsed_numbers(piece[name])
     wrong = np.isnan(numbers) if card.missing != "median" else np.isnan(numbers) & ~missing
@@ -245,7 +244,7 @@ def read(source: _Source, table: Table, names: Sequence[str]) -> Iterator[Chunk]
 
 
 def _chunk(
-    source: _Source, table: Table, file: OwnFile, row: int, piece: pd.DataFrame, labels: NDArray[np.int32]
+    source: _Source, table: Table, file: UserFile, row: int, piece: pd.DataFrame, labels: NDArray[np.int32]
 ) -> Chunk:
     try:
         rows = table.rows(piece, row + int(piece.index[0]))

@@ -19,8 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns
-from mpu_bench.data.readers.blocks import Chunk, SourceFile
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile, is_number
 from mpu_bench.errors import DataError
 
 _SEPARATORS = {"blank": r"\s+"}
@@ -240,16 +239,9 @@ def _line_fault(text: str, encoding: ColumnEncoding, labels: Labels | None) -> s
     if len(fields) != encoding.count:
         return f"has {len(fields)} columns instead of {encoding.count}"
     for index in encoding.used:
-        if index not in encoding.categorical and not _finite(fields[index]):
+        if index not in encoding.categorical and not is_number(fields[index]):
             return f"column {index + 1}: '{fields[index]}' is not a finite number"
     label = fields[encoding.layout.label - 1]
     if labels is not None and labels.index(label) < 0:
         return f"column {encoding.layout.label}: {labels.unknown(label)}"
     return None
-
-
-def _finite(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

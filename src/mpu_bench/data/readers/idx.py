@@ -10,8 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.readers.blocks import BLOCK_BYTES, Chunk, SourceFile
-from mpu_bench.data.readers.labels import Labels
+from mpu_bench.data.readers.blocks import BLOCK_BYTES, Chunk, Labels, SourceFile
 from mpu_bench.errors import DataError
 
 

@@ -1,11 +1,16 @@
-"""The card of a user file: the file is looked at, counted, and left where it is."""
+"""The card of a user file: the file is looked at, counted, and left where it is; and datasets without a card.
+
+A config names these by their file: ``dataset: {file: mine.csv, label: y}``.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,10 +18,11 @@ import yaml
 from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import document
+from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
+from mpu_bench.data.download.integrity import identity
 from mpu_bench.data.readers.blocks import SourceFile
-from mpu_bench.data.user_files.examples import look_at_examples
 from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.looking import (
     Counted,
@@ -26,9 +32,10 @@ from mpu_bench.data.user_files.looking import (
     count_labels,
     label_among,
     look_at_columns,
+    look_at_examples,
 )
-from mpu_bench.data.user_files.tables import OwnFile, open_table
-from mpu_bench.document import MisfitError, Strict
+from mpu_bench.data.user_files.tables import UserFile, open_table
+from mpu_bench.document import Label, MisfitError, Strict
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
 from mpu_bench.texts import one_line
@@ -133,7 +140,7 @@ def look(path: Path, wishes: Wishes, advance: Callable[[int], None] = lambda _co
     return added
 
 
-def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: OwnFile | None = None) -> OwnFile:
+def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: UserFile | None = None) -> UserFile:
     file = SourceFile(path.name, path, advance, "write it again")
     if like is None:
         return open_table(file, separator=wishes.separator, header=wishes.header)
@@ -144,7 +151,7 @@ def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: OwnF
     return found
 
 
-def _examples(files: Sequence[OwnFile], wishes: Wishes) -> Added:
+def _examples(files: Sequence[UserFile], wishes: Wishes) -> Added:
     for key, words in (
         ("label", "its label is the first word of a line"),
         ("header", "has none"),
@@ -177,7 +184,7 @@ def _far_apart(spread: float, fix: str) -> str:
     return f"the largest values of its columns differ by a factor of {spread:.0e}: linear solvers take long; {fix}"
 
 
-def _table(files: Sequence[OwnFile], wishes: Wishes) -> Added:
+def _table(files: Sequence[UserFile], wishes: Wishes) -> Added:
     first = files[0]
     label, why = label_among(first.columns, wishes.label, first.path)
     columns = look_at_columns(files)
@@ -243,7 +250,7 @@ def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: 
     )
 
 
-def _common(kind: str, files: Sequence[OwnFile], wishes: Wishes, counted: Counted) -> dict[str, Any]:
+def _common(kind: str, files: Sequence[UserFile], wishes: Wishes, counted: Counted) -> dict[str, Any]:
     """Return what both kinds of cards say: the files, the classes, and the split."""
     names = [_file_name(file.path, part) for file, part in zip(files, ("train", "test"), strict=False)]
     if len(set(names)) < len(names):
@@ -350,3 +357,73 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
 
 
 _Dumper.add_representer(str, _text)
+
+
+class FileDataset(Wishes):
+    """A dataset as a config names it by its file: with a name for tables, if that is chosen."""
+
+    file: Annotated[str, Field(min_length=1, max_length=4096)]
+    name: Label | None = Field(default=None, alias="as")
+    augment: float | None = None
+
+    def options(self, folder: Path, origin: str) -> tuple[str, dict[str, Any]]:
+        """Return what `options_of` does, of files that are found from a folder."""
+        test = None if self.test is None else str(folder / self.test)
+        wishes = Wishes(**self.model_dump(include=set(Wishes.model_fields)) | {"test": test})
+        return options_of(folder / self.file, wishes, origin, self.name)
+
+
+def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the name of a file's dataset, and the options with which `catalog.card` knows it.
+
+    A file that has not changed is looked at once in a process.
+
+    Parameters
+    ----------
+    path : Path
+    wishes : Wishes
+    origin : str
+        Where it is asked for, for messages.
+    label : str or None
+        What it is called in tables, if that is chosen.
+
+    Raises
+    ------
+    DataError
+        If the file is no dataset, or its name is that of one of the project.
+    """
+    states = _states(path, wishes)
+    card = json.loads(_looked(str(path), wishes.model_dump_json(), states)[0])
+    name = label if label and can_name_a_file(label) else name_of(path)
+    if name in catalog.names():
+        raise DataError(f"'{name}' is the name of another dataset; rename this one with as: NAME")
+    return name, {catalog.CARD: {**card, "origin": origin}}
+
+
+def remarks(path: Path, wishes: Wishes) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the columns of a file that are left out, each with the reason, and what else is to be told of it.
+
+    Raises
+    ------
+    DataError
+        As of `options_of`.
+    """
+    _, left_out, notes = _looked(str(path), wishes.model_dump_json(), _states(path, wishes))
+    return [*left_out], [*notes]
+
+
+def _states(path: Path, wishes: Wishes) -> tuple[tuple[str, object], ...]:
+    return tuple((str(each), _state(each)) for each in (path, *([Path(wishes.test)] if wishes.test else [])))
+
+
+def _state(path: Path) -> object:
+    try:
+        return identity(os.stat(path))  # noqa: PTH116 - of a name that no file can have, too
+    except (OSError, ValueError):
+        return None  # whose reader says why
+
+
+@lru_cache(maxsize=32)
+def _looked(path: str, wishes: str, _states: Any) -> tuple[str, list[tuple[str, str]], Sequence[str]]:
+    added = look(Path(path), Wishes.model_validate_json(wishes))
+    return json.dumps(added.card), added.left_out, added.notes

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.readers.blocks import SourceFile, is_number
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import MISSING_WORDS
 from mpu_bench.texts import one_line
@@ -154,11 +154,11 @@ def _is_svmlight(file: SourceFile, lines: Sequence[str]) -> bool:
         pairs = [_PAIR.fullmatch(word) is not None for word in words]
         if len(words) > 1:
             labels = pairs.index(True) if any(pairs) else len(words)
-            if 1 < labels < len(words) and all(pairs[labels:]) and all(map(_is_number, words[:labels])):
+            if 1 < labels < len(words) and all(pairs[labels:]) and all(map(is_number, words[:labels])):
                 shown = one_line(line, _SHOWN)
                 raise DataError(f"{file.path}: has {labels} labels in a row ('{shown}'); one label a row is read")
             return all(pairs[1:])
-    alone = all(_is_number(line.partition("#")[0].strip() or "0") for line in lines)
+    alone = all(is_number(line.partition("#")[0].strip() or "0") for line in lines)
     return alone and any(_LATER_PAIR.search(block) for _, block in file.blocks())
 
 
@@ -215,9 +215,9 @@ def _has_header(rows: Sequence[Sequence[str]], known: Collection[str]) -> bool |
     below = [[row[i].strip() for row in rows[1:] if i < len(row)] for i in range(len(names))]
     if known and set(names) <= set(known):
         return True
-    if any(map(_is_number, names)):
+    if any(map(is_number, names)):
         return _is_header_with_numbers(names, below)
-    if any(map(_is_number, rows[1] if len(rows) > 1 else ())):
+    if any(map(is_number, rows[1] if len(rows) > 1 else ())):
         return True  # a name that is there twice is told then
     again = any(name in cells for name, cells in zip(names, below, strict=True))
     return len(set(names)) == len(names) and not again
@@ -230,7 +230,7 @@ def _is_header_with_numbers(names: Sequence[str], below: Sequence[Sequence[str]]
         first = int(counted[0]) if counted[0] in ("0", "1") else len(names)
         is_counted = counted == [*map(str, range(first, first + len(counted)))]
         return None if is_counted and len(counted) >= _FEWEST_COUNTED else False
-    above_numbers = sum(bool(cells) and all(map(_is_number, cells)) for _, cells in words)
+    above_numbers = sum(bool(cells) and all(map(is_number, cells)) for _, cells in words)
     if above_numbers > 1 or any(name.lower() in LABELS for name, _ in words):
         return True
     if any(name in cells for name, cells in words):
@@ -242,11 +242,3 @@ def _is_name(cell: str) -> bool:
     """Return whether a cell may name a column: it is no number in any form, and stands for no missing one."""
     has_letter = any(map(str.isalpha, cell))
     return has_letter and cell not in MISSING_WORDS and not written(cell) and not _ERROR_OF_EXCEL.fullmatch(cell)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.strip().lower() not in ("nan", "inf", "infinity")

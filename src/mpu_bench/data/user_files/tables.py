@@ -1,10 +1,11 @@
-"""Reading a user file piece by piece, in bounded memory, whatever its format."""
+"""Reading a user file piece by piece, in bounded memory, whatever its format; Parquet by the extra ``parquet``."""
 
 from __future__ import annotations
 
 import csv
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +17,82 @@ from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MOST_FEATURES
 from mpu_bench.data.readers.blocks import SourceFile
-from mpu_bench.data.user_files import parquet
-from mpu_bench.data.user_files.blocks import plain_frame
 from mpu_bench.data.user_files.formats import Form, Format, form_of
 from mpu_bench.errors import DataError
+from mpu_bench.installed import extra
 from mpu_bench.texts import one_line, plain
+
+
+def parquet_columns(file: SourceFile) -> list[str]:
+    """Return the names of the parquet_columns.
+
+    Raises
+    ------
+    DataError
+        If it is damaged, a column is neither of numbers nor of words, or the package that reads it is not installed.
+    """
+    with _opened(file) as opened:
+        for field in opened.schema_arrow:
+            _parquet_kind(file, field)
+        return [str(field.name) for field in opened.schema_arrow]
+
+
+def parquet_pieces(file: SourceFile, names: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
+    """Yield so many rows at a time, the parquet_columns called ``names``.
+
+    Numbers are float64, NaN where one is missing, whole ones Int64; all else is text, or None.
+    """
+    with _opened(file) as opened:
+        for batch in opened.iter_batches(rows):
+            found = {
+                i: _parquet_column(array, _parquet_kind(file, field))
+                for i, (field, array) in enumerate(zip(opened.schema_arrow, batch.columns, strict=True))
+            }
+            table = pd.DataFrame(found)
+            table.columns = pd.Index(names, dtype=object)
+            file.advance(batch.nbytes)
+            yield table
+
+
+@contextmanager
+def _opened(file: SourceFile) -> Iterator[Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(f"{file.path}: is Parquet; to read it, {extra('parquet')}") from None
+    with file.open() as stream:
+        try:
+            with pyarrow.parquet.ParquetFile(stream) as opened:
+                yield opened
+        except (pyarrow.ArrowException, OSError, OverflowError) as error:
+            raise DataError(f"{file.path}: cannot be read as Parquet: {one_line(str(error), 300)}") from None
+
+
+def _parquet_kind(file: SourceFile, field: Any) -> str:
+    from pyarrow import types
+
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    words = (types.is_string, types.is_large_string, types.is_boolean, types.is_temporal, types.is_null)
+    if any(is_word(kind) for is_word in words):
+        return "word"
+    raise DataError(f"{file.path}, column '{field.name}': is of type {kind}, neither numbers nor words")
+
+
+def _parquet_column(array: Any, kind: str) -> Any:
+    import pyarrow
+
+    if isinstance(array, pyarrow.DictionaryArray):
+        array = array.dictionary_decode()
+    if pyarrow.types.is_integer(array.type):  # which float64 would round beyond 2**53
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        return pd.arrays.IntegerArray(array.fill_null(0).to_numpy(zero_copy_only=False).copy(), missing)
+    if kind == "number":
+        return array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return pd.Series(array.cast(pyarrow.large_string()).to_pylist(), dtype=object)
+
 
 MOST_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
 _MOST_NAME_CHARACTERS = 200
@@ -37,7 +109,7 @@ class Vectors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OwnFile:
+class UserFile:
     """A file of the user's own.
 
     Attributes
@@ -77,7 +149,7 @@ class OwnFile:
         Yields
         ------
         DataFrame
-            Texts as they stand in the file, mostly as categories; of Parquet, numbers as float64, all else as texts.
+            Texts as they stand in the file; of Parquet, numbers as float64, all else as texts.
 
         Raises
         ------
@@ -86,20 +158,12 @@ class OwnFile:
         """
         rows = rows or max(_LEAST_ROWS, _PIECE_CELLS // max(1, len(self.columns)))
         if self.format == "parquet":
-            yield from parquet.pieces(self.file, self.columns, rows)
+            yield from parquet_pieces(self.file, self.columns, rows)
             return
-        blocks, header = self.file.blocks(), self.header
-        for first, block in blocks:
-            frame = plain_frame(block, self.separator, self.columns, header, only)
-            if frame is None:  # the rest record by record, since a quotation may go on for longer than a block
-                records = _records(self.path, itertools.chain([(first, block)], blocks), self.separator)
-                if header:
-                    next(records, None)
-                yield from _frames(self.path, records, self.columns, rows)
-                return
-            header = header and not block.strip()
-            for begin in range(0, len(frame), rows):
-                yield frame.iloc[begin : begin + rows].reset_index(drop=True)
+        records = _records(self.path, self.file.blocks(), self.separator)
+        if self.header:
+            next(records, None)
+        yield from _frames(self.path, records, self.columns, rows, only or self.columns)
 
     def vectors(self, columns: int = MOST_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
         """Yield the examples of svmlight text piece by piece.
@@ -152,7 +216,7 @@ def open_table(
     header: bool | None = None,
     form: Form | None = None,
     known: Collection[str] = (),
-) -> OwnFile:
+) -> UserFile:
     """Find out what a file is, and the names of its columns.
 
     Parameters
@@ -171,7 +235,7 @@ def open_table(
 
     Returns
     -------
-    OwnFile
+    UserFile
 
     Raises
     ------
@@ -181,15 +245,15 @@ def open_table(
     file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=_FIX)
     found = form or form_of(file, separator, header, known)
     if found.format == "svmlight":
-        return OwnFile(file, "svmlight")
+        return UserFile(file, "svmlight")
     if found.format == "parquet":
-        names: Sequence[str] = parquet.columns(file)
+        names: Sequence[str] = parquet_columns(file)
     else:
         first = next(_records(file.path, file.blocks(), found.separator), None)
         if first is None:
             raise DataError(f"{file.path}: is empty")
         names = [name.strip() for name in first[1]] if found.header else [""] * len(first[1])
-    return OwnFile(file, found.format, found.separator, found.header, _checked_names(file.path, names))
+    return UserFile(file, found.format, found.separator, found.header, _checked_names(file.path, names))
 
 
 def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -265,19 +329,13 @@ def _cut(block: bytes) -> Iterable[bytes]:
 
 
 def _frames(
-    path: Path, records: Iterator[tuple[int, list[str]]], columns: tuple[str, ...], rows: int
+    path: Path, records: Iterator[tuple[int, list[str]]], columns: Sequence[str], rows: int, only: Collection[str]
 ) -> Iterator[pd.DataFrame]:
-    gathered: list[list[str]] = []
-    for line, record in records:
-        if len(record) != len(columns):
-            raise DataError(f"{path}, line {line}: has {len(record)} cells, where there are {len(columns)} columns")
-        gathered.append(record)
-        if len(gathered) == rows:
-            yield _frame(gathered, columns)
-            gathered = []
-    if gathered:
-        yield _frame(gathered, columns)
-
-
-def _frame(records: Sequence[Sequence[str]], columns: tuple[str, ...]) -> pd.DataFrame:
-    return pd.DataFrame(records, columns=pd.Index(columns, dtype=object), dtype=object)
+    """Yield so many records at a time as texts, of the columns that are named."""
+    indices = [index for index, name in enumerate(columns) if name in only]
+    names = pd.Index([columns[index] for index in indices], dtype=object)
+    while block := list(itertools.islice(records, rows)):
+        for line, record in block:
+            if len(record) != len(columns):
+                raise DataError(f"{path}, line {line}: has {len(record)} cells, where there are {len(columns)} columns")
+        yield pd.DataFrame([[record[index] for index in indices] for _, record in block], columns=names, dtype=object)

@@ -18,7 +18,7 @@ from mpu_bench.errors import ConfigError, UserError
 from mpu_bench.guard.messages import Channel, from_line, to_line
 from mpu_bench.scaled import Derived, Scaled
 from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
-from mpu_bench.solvers.plugins import source, tracebacks
+from mpu_bench.solvers.plugins import importing
 from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription, describe, said
 from mpu_bench.solvers.plugins.importing import cause_of, import_solvers, text_of
 
@@ -52,7 +52,7 @@ def _answer(file: Path, question: Callable[..., Any], *given: Any) -> bytes:
 
 
 def _describe(file: Path, content_hash: str, solvers: dict[str, type[Solver]]) -> list[SolverDescription]:
-    read = source.read(file)
+    read = importing.read_plugin(file)
     if read.content_hash != content_hash:
         raise ConfigError(f"{file}: was changed while it was read; run again")
     solvers.update({each.name: each for each in import_solvers(read)})
@@ -91,8 +91,8 @@ def _check(solver: type[Solver], key: str) -> tuple[bool, str, str]:
     except BaseException as fault:
         file = sys.modules[solver.__module__].__file__
         message, files = f"{type(fault).__name__}: {text_of(fault)}", (Path(str(file)),)
-        location = tracebacks.location_of(fault, files)
-        return False, f"{message} ({location})" if location else message, tracebacks.traceback_of(fault, files, message)
+        location = importing.location_of(fault, files)
+        return False, f"{message} ({location})" if location else message, importing.traceback_of(fault, files, message)
 
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {

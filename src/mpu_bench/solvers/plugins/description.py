@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from mpu_bench.core.solver import FACTS, KINDS_OF_KERNELS, Solver
 from mpu_bench.errors import ConfigError
 from mpu_bench.guard.messages import from_line, to_line
-from mpu_bench.solvers.plugins import names
+from mpu_bench.solvers.plugins import importing
 from mpu_bench.solvers.plugins.importing import text_of
 from mpu_bench.texts import one_line, plain
 
@@ -91,7 +91,7 @@ def _function(method: Any) -> Any:
 
 
 def _parameter(field: dataclasses.Field[Any], hint: Any, where: str) -> tuple[Any, ...]:
-    names.check_parameter(field.name, where)
+    importing.check_parameter(field.name, where)
     if hasattr(Solver, field.name):
         raise ConfigError(f"{where}: every solver has another '{field.name}'; choose another name")
     _check_type(hint, where)
@@ -154,34 +154,35 @@ def _default(value: Any, where: str) -> bool | int | float | str | None:
 
 def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
     """Return the class attributes; ``paper`` may be missing."""
-    declared = {name: getattr(solver, name, "") for name in FACTS}
-    for name, allowed in (("kernels", tuple(KINDS_OF_KERNELS)), ("classes", ("two", "any"))):
-        if declared[name] not in allowed or type(declared[name]) is not str:
-            raise ConfigError(
-                f"{where}: {name} is {_shown(declared[name])}; it must be {' or '.join(map(repr, allowed))}"
-            )
-    for name in FACTS:
-        if isinstance(getattr(Solver, name, None), bool) and not isinstance(declared[name], bool):
-            raise ConfigError(f"{where}: {name} is {_shown(declared[name])}; it must be True or False")
-    if type(declared["version"]) is not int or abs(declared["version"]) > _LARGEST_INTEGER:
-        raise ConfigError(f"{where}: version is {_shown(declared['version'])}; it must be a whole number")
-    for name in ("paper", "objective", "optimum"):
-        if not isinstance(declared[name], str):
-            raise ConfigError(f"{where}: {name} is {_shown(declared[name])}; it must be a text")
-        declared[name] = one_line(declared[name], _MOST_BYTES)
+    declared: dict[str, Any] = {name: getattr(solver, name, "") for name in FACTS}
+    allowed = {"kernels": tuple(KINDS_OF_KERNELS), "classes": ("two", "any")}
+    switches = [name for name in FACTS if isinstance(getattr(Solver, name, None), bool)]
+    texts, version, rounding = ("paper", "objective", "optimum"), declared["version"], declared["rounding"]
+    is_whole = type(version) is int and abs(version) <= _LARGEST_INTEGER
+    are_shares = isinstance(rounding, Mapping) and all(
+        isinstance(name, str) and isinstance(share, int | float) and math.isfinite(share)
+        for name, share in rounding.items()
+    )
+    for name, is_right, kind in (
+        *((each, _is_one_of(declared[each], words), " or ".join(map(repr, words))) for each, words in allowed.items()),
+        *((each, isinstance(declared[each], bool), "True or False") for each in switches),
+        ("version", is_whole, "a whole number"),
+        *((each, isinstance(declared[each], str), "a text") for each in texts),
+        ("rounding", are_shares, "names with a number each"),
+    ):
+        if not is_right:
+            raise ConfigError(f"{where}: {name} is {_shown(declared[name])}; it must be {kind}")
     if declared["optimum"] and "C" not in (field.name for field in dataclasses.fields(solver)):
         raise ConfigError(
             f"{where}: optimum is '{declared['optimum']}', by the same C, and there is no parameter C; "
             "write optimum_solver"
         )
-    rounding = declared["rounding"]
-    if not isinstance(rounding, Mapping) or not all(
-        isinstance(name, str) and isinstance(share, int | float) and math.isfinite(share)
-        for name, share in rounding.items()
-    ):
-        raise ConfigError(f"{where}: rounding is {_shown(rounding)}; it must be names with a number each")
     shares = {plain(name, _MOST_BYTES): float(share) for name, share in rounding.items()}
-    return declared | {"rounding": shares}
+    return declared | {name: one_line(declared[name], _MOST_BYTES) for name in texts} | {"rounding": shares}
+
+
+def _is_one_of(value: Any, words: tuple[str, ...]) -> bool:
+    return type(value) is str and value in words
 
 
 def _shown(value: Any) -> str:

@@ -1,25 +1,228 @@
-"""The import of a plugin's file, and the solvers that it defines; never in the process that reads a config.
+"""A plugin's file, read, parsed and imported; the solvers that it defines, and where in it an exception arose.
 
-Two kinds of process import plugins: workers, which make runs, and the children that describe solvers.
+It is never imported in the process that reads a config. Two kinds of process do: workers, which make runs, and the
+children that describe solvers.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import hashlib
 import importlib.util
+import os
+import re
+import stat
 import sys
 import traceback
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, get_origin
 
 from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError
-from mpu_bench.solvers.plugins import names
-from mpu_bench.solvers.plugins.source import PluginSource
-from mpu_bench.texts import one_line
+from mpu_bench.texts import one_line, plain
 
-_MOST_BYTES = 1000  # of what an exception says
+MOST_CHARACTERS = 60
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*")
+#: YAML takes these for a switch or for nothing
+_WORDS_OF_YAML = {"true", "false", "yes", "no", "on", "off", "null"}
+#: parameters that say how a solver meets a problem, and are not the solver's own
+OF_THE_PROBLEM = ("multiclass", "class_weight")
+THRESHOLD = "score_threshold"  #: of two classes, above which its model predicts the positive one
+APART = (*OF_THE_PROBLEM, THRESHOLD)
+_TAKEN = {"kernel", "tune", *APART}
+
+
+def check_name(name: Any, where: str) -> None:
+    """Refuse a solver's name that cannot stand in a config, a file's name and a table.
+
+    Raises
+    ------
+    ConfigError
+        Beginning with ``where``.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{where}: its name is {_shown_name(name)}; it must be a letter and then letters, digits, '-', '_', '+' "
+            f"or '.', {MOST_CHARACTERS} at most"
+        )
+    if name.lower() in _WORDS_OF_YAML:
+        raise ConfigError(f"{where}: its name is '{name}', which is no text in YAML; choose another")
+
+
+def check_parameter(name: str, where: str) -> None:
+    """Refuse a parameter's name that means something else in a config.
+
+    Raises
+    ------
+    ConfigError
+        Beginning with ``where``.
+    """
+    if name in _TAKEN:
+        raise ConfigError(f"{where}: '{name}' is reserved in configs; choose another name")
+    if name.startswith(("_", "model_")) or not name.isascii() or len(name) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{where}: must be letters and digits, {MOST_CHARACTERS} at most, and not begin with _ or model_"
+        )
+
+
+def _shown_name(value: Any) -> str:
+    return one_line(repr(value), 2 * MOST_CHARACTERS)
+
+
+_LARGEST_FILE = 10_000_000
+_DIGITS = 16  # of a hash
+
+
+@dataclass(frozen=True)
+class PluginSource:
+    """A plugin's file as it was read."""
+
+    path: Path
+    content: bytes
+
+    @property
+    def module_name(self) -> str:
+        """The name of the module that is made of it, one for each path."""
+        return f"mpu_bench_plugin_{self.path.stem}_{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:8]}"
+
+    @property
+    def content_hash(self) -> str:
+        """The same for equal files."""
+        return hashlib.sha256(self.content).hexdigest()[:_DIGITS]
+
+    @cached_property
+    def code_hash(self) -> str:
+        """The same for files that differ in comments, docstrings and layout only, as far as Python's parser reaches."""
+        try:
+            return hashlib.sha256(_without_docstrings(self.parsed()).encode()).hexdigest()[:_DIGITS]
+        except (RecursionError, MemoryError):  # an expression of thousands of parts
+            return self.content_hash
+
+    def parsed(self) -> ast.Module:
+        """Return the syntax tree.
+
+        Raises
+        ------
+        ConfigError
+            If this is not Python, naming the line.
+        """
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(self.content, str(self.path))
+        except SyntaxError as fault:
+            line = f", line {fault.lineno}" if fault.lineno else ""
+            raise ConfigError(f"{self.path}{line}: {type(fault).__name__}: {fault.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as fault:
+            raise ConfigError(f"{self.path}: is not Python: {type(fault).__name__}: {fault}") from None
+
+
+def _without_docstrings(tree: ast.Module) -> str:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def read_plugin(path: Path) -> PluginSource:
+    """Read a plugin's file.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing, no regular file, no Python file by its ending, too large, or not text.
+    """
+    if path.suffix != ".py":
+        raise ConfigError(f"{path}: is not a Python file; its name must end in .py")
+    try:
+        described = path.stat()
+        if not stat.S_ISREG(described.st_mode):
+            raise ConfigError(f"{path}: is not a file")
+        if described.st_size > _LARGEST_FILE:
+            raise ConfigError(f"{path}: has {described.st_size:,} bytes; a plugin has {_LARGEST_FILE:,} at most")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except (OSError, ValueError) as fault:  # ValueError: a path with a null character
+        raise ConfigError(f"{path}: cannot be read: {getattr(fault, 'strerror', None) or fault}") from None
+    try:
+        importlib.util.decode_source(content)
+    except (SyntaxError, UnicodeDecodeError) as fault:
+        raise ConfigError(f"{path}: is not a text file: {fault}") from None
+    return PluginSource(path, content)
+
+
+MOST_BYTES = 8_000  #: of a traceback
+_PACKAGES = "site-packages"
+
+
+def location_of(fault: BaseException, files: Collection[Path]) -> str:
+    """Return the last location in any of the files that an exception passed: ``own.py, line 31, in advance``.
+
+    Parameters
+    ----------
+    fault : BaseException
+    files : collection of Path
+        As they were imported.
+
+    Returns
+    -------
+    str
+        Empty where it passed none of them.
+    """
+    frames = [frame for frame in _frames(fault) if Path(frame.filename) in files]
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else ""
+
+
+def traceback_of(fault: BaseException, files: Collection[Path], said: str) -> str:
+    """Return the traceback of an exception, from the first frame in any of the files on; else the whole.
+
+    Parameters
+    ----------
+    fault : BaseException
+    files : collection of Path
+    said : str
+        The exception's name and text: the last line.
+
+    Returns
+    -------
+    str
+        Plain text of `MOST_BYTES` at most; of a longer one the end is left, which is nearest to the fault.
+    """
+    frames = _frames(fault)
+    first = next((index for index, frame in enumerate(frames) if Path(frame.filename) in files), 0)
+    lines = [line for frame in frames[first:] for line in _lines(frame, files)]
+    end = plain(said, MOST_BYTES // 2)
+    room = MOST_BYTES - len(end.encode()) - 100  # for the words around
+    kept: list[str] = []
+    for line in map(plain, reversed(lines)):
+        room -= len(line.encode()) + 1
+        if room < 0:
+            kept.append("  ...")
+            break
+        kept.append(line)
+    return "\n".join(["Traceback (most recent call last):", *reversed(kept), end])
+
+
+def _frames(fault: BaseException) -> list[traceback.FrameSummary]:
+    return list(traceback.extract_tb(fault.__traceback__))
+
+
+def _lines(frame: traceback.FrameSummary, files: Collection[Path]) -> list[str]:
+    """Return a frame as Python writes it, with no more of its path than is needed to find it."""
+    path = Path(frame.filename)
+    shown = path.name if path in files else frame.filename.rpartition(f"{_PACKAGES}/")[2]
+    source = [f"    {frame.line}"] if frame.line else []
+    return [f'  File "{shown}", line {frame.lineno}, in {frame.name}', *source]
+
+
+_MOST_SHOWN_BYTES = 1000  # of what an exception says
 
 
 def import_solvers(source: PluginSource) -> list[type[Solver]]:
@@ -99,7 +302,7 @@ def check_class(solver: Any, where: str) -> None:
         raise ConfigError(f"{where}: is not a subclass of mpu_bench.core.solver.Solver with a name")
     if "name" in [field.name for field in dataclasses.fields(solver)]:
         raise ConfigError(f"{where}: name is annotated and so a parameter; write name = '...' without a type")
-    names.check(solver.name, where)
+    check_name(solver.name, where)
     if missing := sorted(solver.__abstractmethods__):
         raise ConfigError(f"{where}: lacks {' and '.join(missing)}, which every solver has")
     own = [name for name, hint in vars(solver).get("__annotations__", {}).items() if not _is_class_variable(hint)]
@@ -123,6 +326,6 @@ def cause_of(fault: BaseException, path: Path) -> str:
 def text_of(fault: BaseException) -> str:
     """Return the text of an exception, which may fail itself."""
     try:
-        return one_line(str(fault), _MOST_BYTES)
+        return one_line(str(fault), _MOST_SHOWN_BYTES)
     except BaseException as another:
         return f"(without a text: its __str__ raised {type(another).__name__})"

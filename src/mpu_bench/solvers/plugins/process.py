@@ -1,18 +1,26 @@
-"""The child processes that have imported plugins: one for each file, started when needed and ended soon after."""
+"""The child processes that have imported plugins: one for each file, started when needed and ended soon after.
+
+They say what its solvers are, answer for them, and hold them to what every solver promises; nothing of a plugin is
+imported here.
+"""
 
 from __future__ import annotations
 
 import atexit
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from mpu_bench.errors import ConfigError
+from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.guard.messages import from_line
 from mpu_bench.guard.process import Child, Ended, awake, wait_for
+from mpu_bench.solvers.contract.checks import CHECKS
+from mpu_bench.solvers.plugins import importing
 from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription
-from mpu_bench.solvers.plugins.source import PluginSource
+from mpu_bench.solvers.plugins.importing import PluginSource
 from mpu_bench.texts import plain
 
 START_SECONDS = 300.0  # for a process to start and import what every solver needs
@@ -103,3 +111,57 @@ def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
     if kind == "answer":
         return answer
     raise ConfigError(plain(answer, _MOST_BYTES).strip() or f"{source.path}: {doing} was refused")
+
+
+CHECK_SECONDS = 120.0  #: for one check, with what is compiled for it
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether a solver keeps a promise: the promise, whether it holds, what there is to say, where its code raised."""
+
+    solver: str
+    promise: str
+    holds: bool
+    said: str = ""
+    traceback: str = ""
+
+
+def check_solvers(path: Path, name: str | None = None, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
+    """Put the solvers of a plugin to every check, one after the other.
+
+    A check that raises, ends its process or takes too long does not hold, and the next has a new process.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str, optional
+        The solver; all that the file defines by default.
+    seconds : float
+        What one check may take.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be imported, defines no solver fit to be run, or none of this name.
+    """
+    read = importing.read_plugin(path.resolve())
+    read.parsed()
+    try:
+        names = [each.facts["name"] for each in describe(read)]
+        if name is not None and name not in names:
+            raise ConfigError(f"{path}: defines no solver '{name}': {nearest(name, names)}")
+        for solver in names if name is None else [name]:
+            for key, check in CHECKS.items():
+                yield _finding(read, solver, key, check.words, seconds)
+    finally:
+        close()
+
+
+def _finding(read: PluginSource, solver: str, key: str, words: str, seconds: float) -> Finding:
+    try:
+        holds, answer, traceback = ask(read, "check", solver, key, seconds=seconds)
+    except ConfigError as fault:  # it has died, hangs, or answers nonsense
+        return Finding(solver, words, False, str(fault))
+    return Finding(solver, words, holds, plain(answer or ""), plain(traceback))

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
 import importlib.util
 import os
 import re
 import sys
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from string import Template
 
 from mpu_bench import solvers
 from mpu_bench.errors import ConfigError
 from mpu_bench.files import write_all
-from mpu_bench.solvers.plugins import names
+from mpu_bench.solvers.plugins import importing
 
 _FOLDER = Path(__file__).parent
 
 
 def solver_text(name: str) -> str:
     """Return the Python file of a solver of this name."""
-    words = "".join(part[:1].upper() + part[1:] for part in re.split("[^A-Za-z0-9]+", name))
-    class_name = f"My{words}" if words in _used_names() else words
-    return _filled("solver", name=name, class_name=class_name)
-
-
-@cache
-def _used_names() -> frozenset[str]:
-    """Return the names that the template uses, and Python's own: a class of one of them would take its place."""
-    used = set(dir(builtins))
-    for node in ast.walk(ast.parse(_filled("solver", name="name", class_name="_"))):
-        if isinstance(node, ast.Name):
-            used.add(node.id)
-        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
-            used.add(node.name)
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            used |= {each.asname or each.name for each in node.names}
-    return frozenset(used)
+    parts = [part for part in re.split("[^A-Za-z0-9]+", name) if part.lower() not in ("", "solver")] or ["my"]
+    words = "".join(part[:1].upper() + part[1:] for part in (*parts, "solver"))
+    return _filled("solver", name=name, class_name=words)
 
 
 def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
@@ -64,7 +47,7 @@ def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
     StoreError
         If they cannot be written.
     """
-    names.check(name, "new solver")
+    importing.check_name(name, "new solver")
     if package := solvers.package_of(name):
         raise ConfigError(f"the installed package {package} has a solver '{name}'; choose another name")
     if name in solvers.SOLVERS:

@@ -15,7 +15,7 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.plugins import process
 from mpu_bench.solvers.plugins.description import SolverDescription
-from mpu_bench.solvers.plugins.source import PluginSource
+from mpu_bench.solvers.plugins.importing import PluginSource
 
 _OPTIMUM: TypeAdapter[Optimum | None] = TypeAdapter(Optimum | None)
 _MOST_CHARACTERS = 200  # of an objective's name

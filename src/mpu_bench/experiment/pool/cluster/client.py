@@ -40,7 +40,7 @@ from mpu_bench.experiment.pool.cluster.host import RUNS, About, Made, Refused, R
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.quantities import Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
-from mpu_bench.solvers.plugins import source
+from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import plain
 
 MOST_LOSSES = 3  #: machines that may be lost with a run
@@ -312,7 +312,7 @@ class ClusterPool(Pool):
         plugin = task.run.solver.plugin
         wanted = Request(
             self._topic, replace(task, run=replace(task.run, dataset=dataset)),
-            source.read(plugin.path).content if plugin else b"", self._threads, self._slots * len(workers),
+            importing.read_plugin(plugin.path).content if plugin else b"", self._threads, self._slots * len(workers),
         )  # fmt: skip
         with annotate(executor=RUNS):
             run.future = self._client.submit(

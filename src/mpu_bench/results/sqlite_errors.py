@@ -10,7 +10,7 @@ from pathlib import Path
 from mpu_bench.errors import StoreError
 
 #: of SQLite; the second where its message holds bytes of a damaged file that are no text
-FAULTS = (sqlite3.Error, UnicodeError)
+ERRORS = (sqlite3.Error, UnicodeError)
 
 #: codes of SQLite: the file is held by another program; whatever it is, it is not what the file holds
 _HELD, _UNCLEAR = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
