@@ -1,11 +1,15 @@
 import errno
+import gc
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
-from mpu_bench.core.jit import jit, jit_dispatch
+import mpu_bench
+from mpu_bench.core.jit import Jitted, jit, jit_dispatch
 
 PROGRAM = """
 import numpy as np
@@ -105,3 +109,77 @@ def test_a_result_does_not_hang_on_who_calls_first():
     assert a * a + b == 0.0 == c * c + d
     in_short(a, b, c, d)
     assert in_full(a, b, c, d) == (0.0, 0.0)
+
+
+TWO_DISPATCHED = """
+from typing import NamedTuple
+from mpu_bench.core.jit import jit, jit_dispatch
+
+class Number(NamedTuple):
+    x: float
+
+@jit_dispatch
+def double(number): ...
+
+@double.register(Number)
+def _(number):
+    return 2.0 * number.x
+
+@jit_dispatch
+def half(number): ...
+
+@half.register(Number)
+def _(number):
+    return 0.5 * number.x
+
+def times(factor):
+    @jit
+    def multiply(number):
+        return factor * number.x
+
+    return multiply
+
+eight, nine = times(8.0), times(9.0)
+
+@jit
+def doubled(number):
+    return double(number)
+
+@jit
+def eightfold(number):
+    return eight(number)
+
+@jit
+def ninefold_and_eightfold(number):
+    return nine(number), eight(number)
+
+@jit
+def halved_and_doubled(number):
+    return half(number), double(number)
+"""
+
+
+def test_functions_that_other_processes_compiled_are_not_taken_for_each_other(tmp_path):
+    (tmp_path / "two_dispatched.py").write_text(TWO_DISPATCHED)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+
+    def call(function):
+        program = f"from two_dispatched import *; print({function}(Number(4.0)))"
+        return subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert call("eightfold") == "32.0"
+    assert call("ninefold_and_eightfold") == "(36.0, 32.0)"
+    assert call("doubled") == "8.0"
+    assert call("halved_and_doubled") == "(2.0, 8.0)"
+
+
+def test_every_jitted_function_has_a_name_of_its_own():
+    for each in pkgutil.walk_packages(mpu_bench.__path__, "mpu_bench."):
+        if each.name.split(".")[1] in ("core", "kernels", "models", "solvers", "estimators"):
+            importlib.import_module(each.name)
+    bodies = {id(each.py_func): each.py_func for each in gc.get_objects() if type(each) is Jitted}.values()
+    ours = [(each.__module__, each.__qualname__) for each in bodies if each.__module__.startswith("mpu_bench.")]
+    assert len(ours) > 100
+    assert sorted(ours) == sorted(set(ours))

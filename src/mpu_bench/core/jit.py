@@ -92,8 +92,12 @@ def _(function: Jitted, _context: Any) -> types.Dispatcher:
 
 
 def _dispatcher(body: Callable[..., Any], settings: dict[str, Any], kind: str = "") -> Any:
-    """Return numba's dispatcher of a function, with a folder of compiled code by its kind."""
-    if not cache.use_cache():
+    """Return numba's dispatcher of a function, with a folder of compiled code by its kind.
+
+    A function made within another shares its name with all that are made there: none of them is kept on disk, where
+    numba would take one for another (see `jit_dispatch`).
+    """
+    if "<locals>" in body.__qualname__ or not cache.use_cache():
         return njit(**settings)(body)
     folder, others = cache.folder_of_function(body, kind), config.CACHE_DIR  # type: ignore[attr-defined]
     try:
@@ -205,6 +209,10 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         def keep(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(signature(body).parameters) != arguments:
                 raise TypeError(f"{name} takes {arguments} arguments; the body for {tuple_type.__name__} does not")
+            # Numba links by name, and by a number that two processes with one cache may both have given: two bodies
+            # of one name and of arguments of the same types then became one, in silence.
+            body.__name__ = f"{name}_{tuple_type.__name__}"
+            body.__qualname__ = f"{function.__qualname__}_{tuple_type.__name__}"
             bodies.setdefault(tuple_type, Jitted(body, settings | own))
             return body
 
