@@ -138,7 +138,7 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
         is_first = first.setdefault(experiment.config or experiment.experiment, index) == index  # folder of the config
         for cell in (each for each in experiment.cells if not each.sentence):
             if cell.verdict == Verdict.NOT_RUN:
-                counts = True
+                counts = bool(experiment.paper)  # a config that explains one leaves nothing out
             elif cell.kind in (CLAIM, RECOMPUTED):
                 counts = is_first
             else:
