@@ -28,8 +28,8 @@ def package(tmp_path: Path) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n", encoding="utf-8")
     (info / "entry_points.txt").write_text(
-        "[mpu_bench.solvers]\ntheirs = brought.solver:Theirs\nmpu = brought.solver:Theirs\n"
-        "mistaken = brought.other:mistaken\nabsent = brought.absent:X\nrenamed = brought.solver:Theirs\n"
+        "[mpu_bench.solvers]\ntheirs = brought.solver:TheirsSolver\nmpu = brought.solver:TheirsSolver\n"
+        "mistaken = brought.other:mistaken\nabsent = brought.absent:X\nrenamed = brought.solver:TheirsSolver\n"
         "[mpu_bench.datasets]\nany = brought.cards\nnothing = brought.absent\nelsewhere = no_such_package.cards\n",
         encoding="utf-8",
     )

@@ -63,5 +63,5 @@ def test_the_configs_of_the_project_are_placed_by_what_they_compare() -> None:
         *("bpegasos-widths", "forgetron-figure2-census", "forgetron-figure2-mnist", "fw-statistics", "fw-tuning"),
         *("bpegasos-letter-merging", "bpegasos-usps-esl", "forgetron-cks", "fw-holdouts", "fw-holdouts-polynomial"),
         *("bpegasos-checkerboard-width", "sbp-nu-reuters", "sbp-figure2", "sbp-figure3", "sbp-nu", "sbp-table2"),
-        *("fw-w6a-seeds", "fw-tenfold", "sbp-nu-adult", "lecture"),
+        *("fw-w6a-seeds", "fw-tenfold", "sbp-nu-adult", "lecture", "bpegasos-half"),
     }

@@ -19,7 +19,7 @@ from mpu_bench.experiment.runner import Todo
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict.cells import Cell
-from mpu_bench.verdict.regression import Difference, Fault, Results
+from mpu_bench.verdict.regression import Difference, Mismatch, Results
 from mpu_bench.verdict.verdict import Verdict
 from records import record
 
@@ -73,7 +73,7 @@ def test_every_table_shows_names_and_reasons_as_words(text: str, shown: str) -> 
     cell = Cell("value", text, 1, text, text, column=text, verdict=Verdict.NOT_REPRODUCED, remark=text)
     verdicts.print_cells(text, [cell], True, terminal)
     none = Results(text, [], [])  # type: ignore[arg-type]
-    verdicts.print_differences(none, none, [Difference(text, Record(), (Fault(text),), None)], terminal)
+    verdicts.print_differences(none, none, [Difference(text, Record(), (Mismatch(text),), None)], terminal)
     assert text_of(terminal).count(shown) >= 13
     assert text not in text_of(terminal) or text == shown
 

@@ -13,7 +13,7 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.errors import ConfigError
-from mpu_bench.experiment import plan, planned
+from mpu_bench.experiment import plan
 from mpu_bench.experiment import run as identity
 from mpu_bench.experiment.plan import Plan
 from mpu_bench.experiment.run import Run, run_id
@@ -140,18 +140,18 @@ def test_the_whole_width_of_a_kernel_keeps_its_key(read: Callable[[str], Experim
 def test_keys_depend_on_what_settles_a_run(read, monkeypatch: pytest.MonkeyPatch) -> None:
     derived = "{sbp: {nu: {from-regularization: {over-examples: 0.5}}, passes: 1}}"
     optimum, sbp = runs = plan.plan(read(f"{GAUSSIAN}solvers: [{derived}]"))
-    key = planned.settled_run_id(sbp, "data", Plan(runs))
-    assert planned.settled_run_id(optimum, "data", Plan(runs)) == run_id(optimum, "data")
+    key = plan.settled_run_id(sbp, "data", Plan(runs))
+    assert plan.settled_run_id(optimum, "data", Plan(runs)) == run_id(optimum, "data")
     tighter = with_solver(optimum, parameters={**optimum.solver.parameters, "tolerance": 1e-6})
     monkeypatch.setattr(plan, "nu_of", lambda run: tighter if run is sbp else None)
-    assert planned.settled_run_id(sbp, "data", Plan([tighter, sbp])) != key
+    assert plan.settled_run_id(sbp, "data", Plan([tighter, sbp])) != key
 
 
 def test_a_key_depends_on_the_values_tried(read) -> None:
     keys = set()
     for tune in ("{C: [1, 2], holdout: 0.5}", "{C: [1, 3], holdout: 0.5}", "{C: [1, 2], holdout: 0.4}"):
         (run,) = [run for run in plan.plan(read(f"tune: {tune}\nsolvers: [dcd]\n")) if run.solver.tuning]
-        keys.add(planned.settled_run_id(run, "data", Plan()))
+        keys.add(plan.settled_run_id(run, "data", Plan()))
     assert len(keys) == 3
 
 

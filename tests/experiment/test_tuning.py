@@ -106,7 +106,7 @@ def test_the_smallest_mean_error_is_chosen_and_the_first_on_ties(read) -> None:
     assert choice.run.solver.parameters["C"] == 3
     assert choice.notes == ("1 of 3 values tried failed: error: why",)
     choice = chosen((None, 0.1), (0.0, None), (None, None))
-    assert choice.fault == "no value of C could be tried: error: why"
+    assert choice.failure == "no value of C could be tried: error: why"
 
 
 def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:

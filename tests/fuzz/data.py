@@ -573,10 +573,7 @@ def targets() -> list[Target]:
             "own",
             _add,
             lambda: [bytes([k]) + each for k in range(len(WISHES)) for each in OWN],
-            tuple(
-                _covered(f"user_files.{name}")
-                for name in ("adding", "blocks", "examples", "formats", "looking", "tables")
-            ),
+            tuple(_covered(f"user_files.{name}") for name in ("adding", "formats", "looking", "tables")),
             2,
             _rows,
             WORDS_OF_ROWS,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, any_rows
 from mpu_bench.kernels import Gaussian
 from mpu_bench.solvers.online.expansion import (
     add_to_average,
@@ -30,7 +30,7 @@ def filled(classes, averaged=False):
     for i in range(4):
         scores, label = model_of(w, KERNEL, 1).scores(Dense(ROWS.values[[i]]))[0], i % 2
         margin = (scores[0] if label else -scores[0]) if classes == 2 else scores[label] - scores[1 - label]
-        insert(w, KERNEL, ROWS, np.uint32(i), label, 1 - label, 0.5 + i, margin)
+        insert(w, KERNEL, any_rows(ROWS), np.uint32(i), label, 1 - label, 0.5 + i, margin)
     return w
 
 
