@@ -103,18 +103,28 @@ DatasetNames = Annotated[
 ]
 
 
+def _header() -> Any:
+    """Return the option of what the first line of a file of text is."""
+    return option(
+        None, "The first line has the column names, or has not. By default detected.", bool | None,
+        flag="--header/--no-header",
+    )  # fmt: skip
+
+
+def _separator() -> Any:
+    """Return the option of what stands between the cells of a file of text."""
+    return option(
+        None, "The cell separator: a character, or tab. By default detected.", str | None,
+        metavar="CHAR", show_default=False,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(FolderOptions):
     """How a file of text is read."""
 
-    header: bool | None = option(
-        None, "The first line has the column names, or has not. By default detected.", bool | None,
-        flag="--header/--no-header",
-    )  # fmt: skip
-    separator: str | None = option(
-        None, "The cell separator: a character, or tab. By default detected.", str | None,
-        metavar="CHAR", show_default=False,
-    )  # fmt: skip
+    header: bool | None = _header()
+    separator: str | None = _separator()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +151,8 @@ class TableOptions:
         None, "How to scale numbers: none, standard or unit-interval. By default none for svmlight, else standard.",
         str | None, metavar="RULE",
     )  # fmt: skip
-    header: bool | None = option(
-        None, "The first line has the column names, or has not. By default detected.", bool | None,
-        flag="--header/--no-header",
-    )  # fmt: skip
-    separator: str | None = option(
-        None, "The cell separator: a character, or tab. By default detected.", str | None,
-        metavar="CHAR", show_default=False,
-    )  # fmt: skip
+    header: bool | None = _header()
+    separator: str | None = _separator()
     missing_words: bool | None = option(
         None, "Labels such as NA are missing values, or are classes.  [default: missing-words]", bool | None,
         flag="--missing-words/--no-missing-words",

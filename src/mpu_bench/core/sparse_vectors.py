@@ -56,7 +56,7 @@ def enlarged(entries: Entries, capacity: int) -> Entries:
     """Return the lists with those of more slots."""
     if not len(entries.spread):
         return entries
-    lists = len(entries.lists) - len(entries.squared_norms) + capacity
+    lists = columns_of(entries) + capacity
     return entries._replace(
         lists=grown(entries.lists, lists, 2),
         squared_norms=grown(entries.squared_norms, capacity),
@@ -71,6 +71,12 @@ def with_blocks(entries: Entries, wanted: int) -> Entries:
     length = 2 * (len(entries.after) + wanted)  # so that the next time is far
     numbers, values = grown(entries.numbers, length, BLOCK), grown(entries.values, length, BLOCK)
     return entries._replace(numbers=numbers, values=values, after=grown(entries.after, length))
+
+
+@jit(forceinline=True)
+def columns_of(entries):
+    """Return how many columns there are: the lists of the slots come after theirs."""
+    return len(entries.lists) - len(entries.squared_norms)
 
 
 @jit
@@ -88,7 +94,7 @@ def blocks_for(entries, length, times):
 @jit
 def read_rows(entries, row_of_slot, ends, indices, values):
     """Write the vectors of some slots as rows; ``ends`` is where each row begins, and then where it ends."""
-    for c in range(len(entries.lists) - len(entries.squared_norms)):
+    for c in range(columns_of(entries)):
         block, filled = entries.lists[c, HEAD], _filled(entries, c)
         while block != 0:
             for at in range(filled):
@@ -148,7 +154,7 @@ def _found(entries, column, slot):
 @jit
 def write(entries, slot, indices, values, nonzero_count):
     """Write a vector to a slot that is empty."""
-    key, total = len(entries.lists) - len(entries.squared_norms) + slot, 0.0
+    key, total = columns_of(entries) + slot, 0.0
     for k in range(nonzero_count):
         column = np.int64(indices[k])
         _push(entries, column, np.int64(slot), values[k])
@@ -161,7 +167,7 @@ def write(entries, slot, indices, values, nonzero_count):
 @jit
 def read(entries, slot, indices, values):
     """Copy a vector's columns and values; return how many there are."""
-    key, m = len(entries.lists) - len(entries.squared_norms) + slot, 0
+    key, m = columns_of(entries) + slot, 0
     block, filled = entries.lists[key, HEAD], _filled(entries, key)
     while block != 0:
         for at in range(filled):
@@ -174,7 +180,7 @@ def read(entries, slot, indices, values):
 @jit
 def clear(entries, slot):
     """Take the vector out of a slot."""
-    key = len(entries.lists) - len(entries.squared_norms) + slot
+    key = columns_of(entries) + slot
     while entries.lists[key, LENGTH] > 0:
         column = np.int64(entries.numbers[entries.lists[key, HEAD], _filled(entries, key) - 1])
         (block, at), last = _found(entries, column, np.int64(slot)), _filled(entries, column) - 1
@@ -187,7 +193,7 @@ def clear(entries, slot):
 @jit
 def move(entries, source, target, indices, values):
     """Move the vector of a slot to another one that is empty; two arrays of shape (d,) are scratch."""
-    d = len(entries.lists) - len(entries.squared_norms)
+    d = columns_of(entries)
     for k in range(read(entries, source, indices, values)):
         block, at = _found(entries, np.int64(indices[k]), np.int64(source))
         entries.numbers[block, at] = target
@@ -222,7 +228,7 @@ def inner_products(entries, size, indices, scales, nonzero_count, first, m, out)
 
 @jit
 def _products_by_slot(entries, indices, scales, nonzero_count, first, m, out):
-    spread, d = entries.spread, len(entries.lists) - len(entries.squared_norms)
+    spread, d = entries.spread, columns_of(entries)
     for k in range(nonzero_count):
         spread[indices[k]] = scales[k]
     for j in range(m):
@@ -255,7 +261,7 @@ def squared_distances(entries, m, slot, out, indices, values):
 @jit
 def put_between(entries, slot, other, share, indices, values):
     """Turn a vector into ``(1 - share) x_slot + share x_other``; return its squared norm. As scratch two of (d,)."""
-    spread, key, total = entries.spread, len(entries.lists) - len(entries.squared_norms) + slot, 0.0
+    spread, key, total = entries.spread, columns_of(entries) + slot, 0.0
     others = read(entries, other, indices, values)
     for k in range(others):
         spread[indices[k]] = share * np.float64(values[k])
