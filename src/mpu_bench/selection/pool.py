@@ -43,7 +43,9 @@ class _Worker(Child):
             return ""
         if not self.is_ready:
             return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
-        rows = f" on {self.asked.rows:,} rows" if hasattr(self.asked, "rows") else ""
+        from mpu_bench.selection.schedule import Fit
+
+        rows = f" on {self.asked.rows:,} rows" if isinstance(self.asked, Fit) else ""
         return f"did not end within {self.asked.seconds:.3g} s{rows}"
 
 
