@@ -155,20 +155,101 @@ def halved_and_doubled(number):
 """
 
 
+def called(folder, program):
+    """Return what a program prints that finds the modules of a folder, and compiled code beside them."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(folder / "cache"),
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
 def test_functions_that_other_processes_compiled_are_not_taken_for_each_other(tmp_path):
     (tmp_path / "two_dispatched.py").write_text(TWO_DISPATCHED)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
 
     def call(function):
-        program = f"from two_dispatched import *; print({function}(Number(4.0)))"
-        return subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        return called(tmp_path, f"from two_dispatched import *; print({function}(Number(4.0)))")
 
     assert call("eightfold") == "32.0"
     assert call("ninefold_and_eightfold") == "(36.0, 32.0)"
     assert call("doubled") == "8.0"
     assert call("halved_and_doubled") == "(2.0, 8.0)"
+
+
+TWO_OF_ONE_NAME = """
+from mpu_bench.solver import jit
+
+@jit
+def times(x):
+    return 2.0 * x
+
+twice = times
+
+@jit
+def times(x):
+    return 3.0 * x
+
+half, third = jit(lambda x: x / 2.0), jit(lambda x: x / 3.0)
+
+@jit
+def doubled(x):
+    return twice(x)
+
+@jit
+def tripled_and_doubled(x):
+    return times(x), twice(x)
+
+@jit
+def halved(x):
+    return half(x)
+
+@jit
+def third_and_half(x):
+    return third(x), half(x)
+"""
+
+
+def test_functions_of_one_name_in_one_module_are_not_taken_for_each_other(tmp_path):
+    (tmp_path / "of_one_name.py").write_text(TWO_OF_ONE_NAME)
+
+    def call(function):
+        return called(tmp_path, f"from of_one_name import *; print({function}(6.0))")
+
+    assert [call("doubled"), call("tripled_and_doubled")] == ["12.0", "(18.0, 12.0)"]
+    assert [call("halved"), call("third_and_half")] == ["3.0", "(2.0, 3.0)"]
+
+
+HELPER = """
+from mpu_bench.solver import jit
+FACTOR = {factor}
+
+@jit
+def times(x):
+    return FACTOR * x
+"""
+IMPORTS = {
+    "function": "from helper import times",
+    "module": "import helper\ntimes = helper.times",
+    "constant": "from helper import FACTOR\n@jit\ndef times(x):\n    return FACTOR * x",
+    "through another": "from between import times",
+}
+
+
+@pytest.mark.parametrize("way", IMPORTS)
+def test_an_edit_of_a_file_that_a_users_file_imports_recompiles_it(tmp_path, way):
+    user = f"from mpu_bench.solver import jit\n{IMPORTS[way]}\n@jit\ndef called(x):\n    return times(x)\n"
+    (tmp_path / "users.py").write_text(user)
+    (tmp_path / "between.py").write_text("from helper import *\n")
+    for factor in (2.0, 3.0):
+        (tmp_path / "helper.py").write_text(HELPER.format(factor=factor))
+        assert called(tmp_path, "import users; print(users.called(6.0))") == str(6.0 * factor)
+
+
+def test_a_function_that_is_typed_in_is_compiled(tmp_path):
+    program = "from mpu_bench.solver import jit; twice = jit(lambda x: 2.0 * x); print(twice(4.0))"
+    assert called(tmp_path, program) == "8.0"
 
 
 ALL_NAMES = """

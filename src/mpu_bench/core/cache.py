@@ -1,8 +1,8 @@
 """The disk cache of compiled code.
 
 Numba notices a change of the file that holds a jitted function, but not of the files whose functions it inlines. So
-what a module compiles lives in a folder named after that module and the text of all whose code it may inline: an edit
-of a solver compiles this solver anew, and stale machine code can never be loaded.
+what a module compiles lives in a folder named after that module and the text of all whose code it may inline, those of
+users too: an edit of a solver compiles this solver anew, and stale machine code can never be loaded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import os
 import re
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import platformdirs
@@ -28,6 +30,7 @@ import platformdirs
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^from (mpu_bench[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 _REGISTERS = re.compile(r"^@(\w+)\.register\(", re.MULTILINE)
+_INSTALLED = {"site-packages", "dist-packages"}
 _KEPT_FOLDERS = 4  # of each module
 _IN_USE_SECONDS = 86_400.0  # for which a folder is taken to be in use, perhaps by another process
 _WRITING_SECONDS = 10.0  # within which another process keeps the checksum of what it wrote
@@ -65,16 +68,48 @@ def _needed() -> dict[str, set[str]]:
     return needed
 
 
-@cache
 def source_hash(module: str) -> str:
-    """Return a hash of the text of a module and of all whose code it may inline: any, where it is none of ours."""
-    reached, found = set(), {module} if module in _sources() else set(_sources())
+    """Return a hash of the text of a module and of all whose code it may inline: any of ours, where it is none."""
+    if module in _sources():
+        return _hash_of_ours(module)
+    return _hash({each: _hash_of_ours(each).encode() for each in _sources()} | _reached_of_users(module))
+
+
+@cache
+def _hash_of_ours(module: str) -> str:
+    reached, found = set(), {module}
     while found:
         reached |= found
         found = set().union(*(_needed()[each] for each in found)) & _sources().keys() - reached
+    return _hash({each: _sources()[each] for each in reached})
+
+
+def _reached_of_users(module: str) -> dict[str, bytes]:
+    """Return the text of a user's module as it is now, and of those loaded that it, or one of them, names."""
+    texts: dict[str, bytes] = {}
+    loaded = {name: Path(file) for name in tuple(sys.modules) if (file := _file_of_user(name, module))}
+    found = {module}
+    while found := found & loaded.keys() - texts.keys():
+        for name in found:
+            with suppress(OSError):
+                texts[name] = loaded[name].read_bytes()
+        words = {word.decode() for name in found for word in re.findall(rb"\w+", texts.get(name, b""))}
+        found = {name for name in loaded if name.rpartition(".")[2] in words}
+    return texts
+
+
+def _file_of_user(name: str, user: str) -> str | None:
+    """Return the file of a loaded module that is not of Python, nor of a package that another one installed."""
+    top, file = name.partition(".")[0], getattr(sys.modules.get(name), "__file__", None)
+    if not file or top in sys.stdlib_module_names or top == "mpu_bench":
+        return None
+    return file if top == user.partition(".")[0] or not _INSTALLED & set(Path(file).parts) else None
+
+
+def _hash(texts: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for each in sorted(reached):
-        digest.update(each.encode() + b"\0" + _sources()[each] + b"\0")
+    for each in sorted(texts):
+        digest.update(each.encode() + b"\0" + texts[each] + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -87,15 +122,31 @@ def cache_folder() -> Path:
 
 def folder_of(module: str) -> Path:
     """Return where the compiled code of a module is kept."""
-    return cache_folder() / f"{module if module in _sources() else 'mpu_bench.users'}-{source_hash(module)}"
+    return cache_folder() / f"{module}-{source_hash(module)}"
 
 
-def folder_of_function(function: Callable[..., Any], kind: str = "") -> Path:
-    """Return where what is compiled of one function is kept, by its kind; it counts as in use from now on."""
+def folder_of_function(function: Callable[..., Any]) -> Path:
+    """Return where what is compiled of one function is kept; it counts as in use from now on."""
     folder = folder_of(function.__module__)
     with suppress(OSError):
         os.utime(folder)
-    return folder / f"{function.__qualname__}-{function.__code__.co_firstlineno}{kind}"
+    return folder / f"{function.__qualname__}-{identity_of(function)}"
+
+
+def identity_of(function: Callable[..., Any]) -> str:
+    """Return what tells a function from others of its name in its module: its line, and a hash of what it does."""
+    code = function.__code__
+    return f"{code.co_firstlineno}-{hashlib.sha256(_described(code).encode()).hexdigest()[:8]}"
+
+
+def _described(code: CodeType) -> str:
+    constants = [_described(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    return repr((code.co_code, code.co_names, code.co_varnames, constants))
+
+
+def has_file(function: Callable[..., Any]) -> bool:
+    """Return whether a function was read from a file, and not typed in."""
+    return Path(function.__code__.co_filename).is_file()
 
 
 @cache

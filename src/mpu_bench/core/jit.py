@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property, update_wrapper, wraps
 from inspect import signature
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -78,12 +79,12 @@ class Jitted:
     @cached_property
     def from_python(self) -> Any:
         """Numba's dispatcher of calls from Python."""
-        return _dispatcher(self.py_func, self._settings)
+        return _dispatcher(self.py_func, self._settings, "python")
 
     @cached_property
     def from_jitted(self) -> Any:
         """Numba's dispatcher of calls from jitted functions."""
-        return _dispatcher(self.py_func, self._settings | {"no_cpython_wrapper": True}, "-jitted")
+        return _dispatcher(self.py_func, self._settings | {"no_cpython_wrapper": True}, "jitted")
 
 
 @typeof_impl.register(Jitted)
@@ -94,15 +95,18 @@ def _(function: Jitted, _context: Any) -> types.Dispatcher:
 def _dispatcher(body: Callable[..., Any], settings: dict[str, Any], kind: str = "") -> Any:
     """Return numba's dispatcher of a function, with a folder of compiled code by its kind.
 
-    A function made within another shares its name with all that are made there: none of them is kept on disk, where
-    numba would take one for another (see `jit_dispatch`).
+    Numba links by module, name, types of arguments, and a number that two processes with one cache may both have given:
+    two functions of one name then become one, in silence. So each has its identity in its name. One made within
+    another may share even that, and one that was typed in shares its module with all such: they are not kept on disk.
     """
-    if "<locals>" in body.__qualname__ or not cache.use_cache():
+    if "<locals>" in body.__qualname__ or not cache.has_file(body) or not cache.use_cache():
         return njit(**settings)(body)
-    folder, others = cache.folder_of_function(body, kind), config.CACHE_DIR  # type: ignore[attr-defined]
+    folder, others = cache.folder_of_function(body) / kind, config.CACHE_DIR  # type: ignore[attr-defined]
+    named = FunctionType(body.__code__, body.__globals__, body.__name__, body.__defaults__, body.__closure__)
+    update_wrapper(named, body).__qualname__ = f"{cache.identity_of(body)}.{body.__qualname__}"
     try:
         config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
-        dispatcher = njit(cache=True, **settings)(body)
+        dispatcher = njit(cache=True, **settings)(named)
     finally:
         config.CACHE_DIR = others  # type: ignore[attr-defined]
     dispatcher.compile = _checked(dispatcher, folder)
@@ -209,8 +213,6 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
         def keep(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(signature(body).parameters) != arguments:
                 raise TypeError(f"{name} takes {arguments} arguments; the body for {tuple_type.__name__} does not")
-            # Numba links by name, and by a number that two processes with one cache may both have given: two bodies
-            # of one name and of arguments of the same types then became one, in silence.
             body.__name__ = f"{name}_{tuple_type.__name__}"
             body.__qualname__ = f"{function.__qualname__}_{tuple_type.__name__}"
             bodies.setdefault(tuple_type, Jitted(body, settings | own))
