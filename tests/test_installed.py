@@ -76,7 +76,7 @@ def test_a_package_that_is_not_right_is_one_message(call, name: str, words: str)
     assert told.stderr == f"mpu-bench: solver '{name}' of the package brought 1.0: {words}\n"
 
 
-def test_they_are_run_like_any_other(call, tmp_path: Path) -> None:
+def test_they_are_run_like_any_other_and_again_after_an_edit(call, package: Path, tmp_path: Path) -> None:
     (tmp_path / "tried.yaml").write_text(
         "name: tried\ndataset: {theirs-board: {rows: 300, test_rows: 50}}\nsolvers: [theirs, dcd]\nstop: {passes: 3}\n",
         encoding="utf-8",
@@ -86,6 +86,10 @@ def test_they_are_run_like_any_other(call, tmp_path: Path) -> None:
     assert "plugins" not in done.stderr
     assert "theirs-board: 300 x 2, 50 test rows" in done.stdout
     assert "theirs " in done.stdout
+    with (package / "brought" / "other.py").open("a") as file:  # which the solver may use
+        file.write("VALUE = 2\n")
+    again = call("-m", "mpu_bench", "run", "tried.yaml", "--data", "home")
+    assert "1 run finished before, 1 run to do" in again.stderr
     (tmp_path / "tried.yaml").write_text("name: tried\ndataset: theirs-board\nsolvers: [theirs]\n", encoding="utf-8")
     told = call("-m", "mpu_bench", "run", "tried.yaml", "--dry-run")
     assert "line 3: solvers: nothing ends a run of solver 'theirs'" in told.stderr

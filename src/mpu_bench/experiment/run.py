@@ -197,7 +197,5 @@ def _without_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 def _versions(name: str, parameters: Mapping[str, Any]) -> list[int | str]:
     from mpu_bench.solvers.multiclass import Multiclass
 
-    source = solvers.plugin_of(name)
-    code = [source.code_hash] if source is not None else list(filter(None, [solvers.package_of(name)]))
     several = [Multiclass.version] if "multiclass" in parameters else []
-    return [SHARED_VERSION, solvers.load(name).version_for(parameters), *several, *code]
+    return [SHARED_VERSION, solvers.load(name).version_for(parameters), *several, *solvers.code_of(name)]

@@ -134,6 +134,23 @@ def package_of(name: str) -> str:
     return installed.package_of(INSTALLED[name]) if name in INSTALLED else ""
 
 
+def code_of(name: str) -> list[str]:
+    """Return what names the code of a solver that is not ours: a file's hash, or a package with its version and hash.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    list of str
+        Empty for ours.
+    """
+    if source := plugin_of(name):
+        return [source.code_hash]
+    return [package_of(name), installed.code_hash(INSTALLED[name])] if name in INSTALLED else []
+
+
 def load_plugin(path: Path, code_hash: str = "") -> list[str]:
     """Import a Python file of the user's own, and register its solvers; loading it again changes nothing.
 
