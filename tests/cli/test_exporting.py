@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -125,7 +126,6 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "it's $1.c", "--with-test")
     assert code == 0
     assert "also written: it's $1_test.c, it's $1.mk, it's $1.ino" in said
-    assert 'extern "C" int it_s_1_predict(const float *row);' in (models / "it's $1.ino").read_text(encoding="utf-8")
     if shutil.which("make") is None:
         return
     done = subprocess.run(["make", "-f", "it's $1.mk", "test"], cwd=models, capture_output=True, text=True, check=True)
@@ -139,6 +139,47 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "other.c", "--with-test")
     assert (code, "other_test.c: already exists" in said) == (2, True)
     assert not (models / "other.c").exists()
+
+
+ARDUINO = """
+#include <stdio.h>
+#include <stdlib.h>
+struct Line {
+  void begin(long) {}
+  int read() { int c = getchar(); if (c == EOF) exit(0); return c; }
+  void println(int label) { printf("%d\\n", label); }
+  void println(const char *text) { puts(text); }
+};
+static Line Serial;
+"""
+
+
+@needs_compiler
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler on the PATH")
+@pytest.mark.parametrize("fixed", [False, True])
+def test_the_sketch_answers_rows_that_come_over_the_serial_line(called, models: Path, fixed: bool) -> None:
+    given = ("--with-test", "--check", "rows.csv", *(["--fixed-point"] if fixed else []))
+    assert called("export-c", "kernel.mpu", "--out", "kernel.c", *given)[0] == 0
+    sketch, main = (models / "kernel.ino").read_text("ascii"), "int main() { setup(); for (;;) loop(); }\n"
+    (models / "board.cpp").write_text(f"{ARDUINO}{sketch}{main}", encoding="ascii")
+    for command in (
+        "cc -c -DARDUINO kernel.c kernel_test.c",
+        "c++ -Wall -Werror board.cpp kernel.o kernel_test.o -lm -o board",
+    ):
+        subprocess.run(command.split(), cwd=models, check=True)
+    program = (models / "kernel_test.c").read_text("ascii")
+    rows = re.findall(r"^  \{(.*)\},?$", program, re.MULTILINE)
+    labels = re.search(r"labels\[ROWS\] = \{(.*)\}", program)[1].split(", ")
+    assert len(rows) == len(labels) == 50
+    sent = [row.replace("f", "") for row in rows]
+    wrong = ["1, 2, 3, 4", f"{sent[0]}, 1", "1, x, 3, 4, 5", "1,,3,4,5", "", f"1, 2, 3, 4, {'0' * 40}1"]
+    wrong += ["1, 2, 3, 4, 32768", "1, 2, 3, 4, 5.5"] if fixed else []
+    done = subprocess.run(
+        ["./board"], cwd=models, input="\r\n".join([*wrong, *sent, ""]), capture_output=True, text=True, check=True
+    )
+    answers = done.stdout.splitlines()
+    assert answers[len(wrong) :] == labels
+    assert set(answers[: len(wrong)]) == {f"not a row: send 5 {'whole ' * fixed}numbers with commas between"}
 
 
 def test_a_test_program_needs_raw_rows_and_a_file(called, models: Path) -> None:

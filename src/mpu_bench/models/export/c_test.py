@@ -13,7 +13,7 @@ from mpu_bench.models.export.c_float import Source
 from mpu_bench.models.export.c_text import number
 from mpu_bench.models.export.device import DEVICES
 
-_BODY = Path(__file__).with_suffix(".c")
+_BODY, _SKETCH = Path(__file__).with_suffix(".c"), Path(__file__).with_suffix(".ino")
 _MOST_ROWS, _MOST_BYTES, _MOST_WORK = 50, 16_000, 200_000  # of the rows, and operations for all
 _KINDS = {"f": "float", "d": "double", "h": "int16_t"}
 
@@ -88,11 +88,12 @@ def _line(command: list[str]) -> str:
 def _sketch(source: Source, rows: NDArray[Any]) -> str:
     """Return an Arduino sketch: a row of numbers comes over the serial line, the index of its label goes back."""
     kind, columns = _KINDS[rows.dtype.char], rows.shape[1]
-    read = "Serial.parseInt()" if kind == "int16_t" else "Serial.parseFloat()"
+    numbers, read = ("whole numbers", "read_whole") if kind == "int16_t" else ("numbers", "strtod")
     return (
-        f"/* Put this sketch into a folder of its name, with the C file. Send {columns} numbers a row. */\n"
-        f'extern "C" int {source.name}_predict(const {kind} *row);\n\nstatic {kind} row[{columns}];\n\n'
-        "void setup() { Serial.begin(115200); }\n\nvoid loop()\n{\n  if (!Serial.available()) return;\n"
-        f"  for (int i = 0; i < {columns}; i++) row[i] = ({kind}){read};\n"
-        f"  Serial.println({source.name}_predict(row));\n}}\n"
+        f"/* Put this sketch into a folder of its name, with the C file. Send {columns} {numbers} a line, with commas\n"
+        f"   between; the index of the label comes back. Written by mpu-bench export-c. */\n"
+        f"#define PREDICT {source.name}_predict\n#define COLUMNS {columns}\n"
+        f'#define WANTED "not a row: send {columns} {numbers} with commas between"\n#define READ {read}\n'
+        f'typedef {kind} number;\nextern "C" int {source.name}_predict(const {kind} *row);\n'
+        f"{_SKETCH.read_text(encoding='ascii')}"
     )
