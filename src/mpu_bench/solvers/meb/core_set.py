@@ -146,21 +146,6 @@ def row(core, examples, i, counters):
     return core.kept[kept_row(core, examples, i, counters), : core.vectors.size[0]]
 
 
-@jit
-def fetch_rows(core, order, count):
-    """Have the beginnings of the rows of some examples brought to the nearest cache, all at the same time.
-
-    With few slots most of the time were waits for them, one after the other. Their sum goes to scratch, so that the
-    compiler does not leave them out.
-    """
-    m, total = core.vectors.size[0], 0.0
-    for p in range(count):
-        row_slot = core.lru.slot_of_row[order[p]]
-        if row_slot >= 0:
-            total += core.kept[row_slot, 0] + core.kept[row_slot, m - 1]
-    core.buffer[0] = total
-
-
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def kept_row(core, examples, i, counters):
     """Return the slot of row i in the cache, after computing its missing values."""

@@ -15,7 +15,7 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.vectors import Vectors, move, put
-from mpu_bench.solvers.meb.core_set import fetch_rows, row, sum_of_products, total, values_from
+from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
 
 NO_POINT, NOT_YET = -1, -2  # instead of a point
 _SLOTS_PER_POINT = 8  # of a sample all of whose points join, where that is large
@@ -97,8 +97,6 @@ def farthest_point(join, examples, core, history, search, ball, counters):
             last = max(last, min(n, first + core.vectors.size[0] // _SLOTS_PER_POINT))
         if not asks_all and last < n:
             draw(search.order, last, search.generator)
-            if len(core.kept) == n:
-                fetch_rows(core, search.order, last)
         farthest, least = np.uint32(0), np.inf
         for p in range(first, last):
             i = np.uint32((search.first[0] + p) % n) if asks_all else search.order[p]
