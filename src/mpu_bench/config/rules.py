@@ -223,7 +223,8 @@ class CriticalStatement(_Statement):
 class SlopeStatement(_Statement):
     """The slope of log ``quantity`` against log ``against`` lies in ``between``.
 
-    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented``.
+    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented`` or
+    ``passes``.
     With ``over``, that of how many times larger the quantity of ``over`` is, on the same dataset.
     """
 

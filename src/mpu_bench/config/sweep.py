@@ -99,7 +99,7 @@ def experiment_of(content: File, document: Document) -> Experiment:
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + repeats)),
         seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
-        judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
+        judging=Judging(**{name: getattr(content, name) for name in Judging.model_fields}),
         profiles=tuple(content.profiles),
         **{name: getattr(content, name) for name in _TAKEN_OVER},
     )

@@ -266,12 +266,13 @@ class PlannedRun:
 
     def record(self) -> Record:
         """Return what is known of it before running."""
-        solver, known = self.run.solver, self.description
+        solver, known, trial = self.run.solver, self.description, self.run.trial
+        is_whole = known is not None and (trial is None or trial.on_test_set)  # else the run says how many are held out
         return replace(
             record_of(self.run),
-            n=known.n if known else None,
+            n=known.n if known and is_whole else None,
             d=known.d if known else None,
-            n_test=known.n_test if known else None,
+            n_test=known.n_test if known and is_whole else None,
             classes=len(known.classes) if known and known.classes else None,
             problem=problem_of(solver.name, solver.parameters),
             maximised=int(solvers.load(solver.name).is_maximised),

@@ -46,7 +46,7 @@ from mpu_bench.experiment.tuning import select_best
 from mpu_bench.quantities import FINISHED, Record, RunStatus
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.saved_models import model_file
-from mpu_bench.results.store import LOCK, Store, refuse_kept
+from mpu_bench.results.store import LOCK, MATRICES, Store, refuse_kept
 
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
@@ -189,7 +189,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
             machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
-            matrices = folder.absolute() / shared_matrix.FOLDER
+            matrices = folder.absolute() / MATRICES
             shared_matrix.remove(matrices)  # of a session that was killed
             session = _Session(
                 experiment,

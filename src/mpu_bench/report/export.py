@@ -182,9 +182,12 @@ def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[
 
 def _best(column: naming.Shown, rows: Sequence[Summary]) -> str:
     """Return the best mean of a dataset as it is written; empty for a single one, and for disturbed seconds."""
-    means = [mean for row in parts.contestants(rows) if (mean := column.mean(row)) is not None]
+    measured = [row for row in parts.contestants(rows) if column.mean(row) is not None]
+    means = [mean for row in measured if (mean := column.mean(row)) is not None]
     is_open = column.quantity.is_seconds and any(row.disturbed_runs for row in rows)
-    best = {"lower": min, "higher": max}.get(naming.better_way(column.quantity.name, rows[0]))
+    is_open |= column.quantity.name == "objective" and len(set(map(naming.function_of, measured))) > 1
+    ways = {naming.better_way(column.quantity.name, row) for row in measured}  # of the rows of its problem
+    best = {"lower": min, "higher": max}.get(ways.pop()) if len(ways) == 1 else None
     return column.quantity.text(best(means)) if best and len(means) > 1 and not is_open else ""
 
 
