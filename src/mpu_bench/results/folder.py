@@ -209,10 +209,9 @@ def _with_tuned(points: Sequence[Summary], records: Sequence[Record]) -> list[Su
     for record in records:
         if not record.trial:
             tuned.setdefault(curve_identity(replace(record, tuned=None)), set()).add(record.tuned)
-    found = (tuned.get(curve_identity(point), set()) for point in points)
-    return [
-        replace(point, tuned=min(each)) if len(each) == 1 else point for point, each in zip(points, found, strict=True)
-    ]
+    every = (tuned.get(curve_identity(point), set()) for point in points)
+    found = [each.pop() if len(each) == 1 else None for each in map(set, every)]
+    return [replace(point, tuned=each) for point, each in zip(points, found, strict=True)]
 
 
 @contextmanager
