@@ -474,7 +474,16 @@ def test_seconds_that_were_disturbed_are_no_evidence(quantity, more, is_judged):
         for seed in range(3)
     ]
     statement = ORDER | {"quantity": quantity, "of": {"solver": "fw"}, "each": {"dataset": "a"}}
-    assert judged(statement, rows)[0] == (Verdict.CONTRADICTED if is_judged else Verdict.NOT_RUN)
+    verdict, (point,) = judged(statement, rows)
+    assert verdict == (Verdict.CONTRADICTED if is_judged else Verdict.NOT_COMPARABLE)
+    assert (point.words == "disturbed while fw ran") == (not is_judged)
+    trend = {
+        "kind": "falling",
+        "quantity": quantity,
+        "along": "solver",
+        "each": {"solver": ["fw", "cvm"], "dataset": "a"},
+    }
+    assert judged(trend, rows)[0] == (Verdict.SUPPORTED if is_judged else Verdict.NOT_COMPARABLE)
 
 
 @pytest.mark.parametrize("against", ["train_seconds", "passes"])

@@ -169,9 +169,9 @@ class Sample(NamedTuple):
 
 
 def why_not_judged(quantity: str, other: str, of: Sample, than: Sample) -> str:
-    """Return why two samples are not set against each other though both have values; nothing if they are."""
+    """Return why two samples are not set against each other though both were measured; nothing if they are."""
     if not of.values or not than.values:
-        return ""
+        return why_disturbed(quantity, of.runs, than.runs) if of.runs and than.runs else ""
     sides = [of.runs, than.runs]
     # where one has a single run of a split, it stands beside all of the other
     if _is_paired(of, than) and is_single(of.values) == is_single(than.values):

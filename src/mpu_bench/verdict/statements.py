@@ -189,11 +189,11 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.sample, after.sample
-            if not low.values or not high.values:
-                points.append(Point(whole, Verdict.NOT_RUN))
-                continue
             if reason := _why_no_step(statement.quantity, before, after):
                 points.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
+                continue
+            if not low.values or not high.values:
+                points.append(Point(whole, Verdict.NOT_RUN))
                 continue
             between = unpaired_of(low, high)
             signed = between._replace(mean=sign * between.mean)
@@ -212,6 +212,8 @@ def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
     low, high = before.sample, after.sample
+    if not low.values or not high.values:
+        return why_disturbed(quantity, low.runs, high.runs) if low.runs and high.runs else ""
     return low.reason or high.reason or why_not_comparable(quantity, name_of(before.point), high.runs, low.runs)
 
 
