@@ -94,7 +94,7 @@ class Estimate(NamedTuple):
 
 
 class Estimates:
-    """What the runs of an experiment will take, as far as earlier runs tell.
+    """What the runs of an experiment will take, as far as earlier runs show.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class DataOptions(FolderOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(DataOptions):
-    """Where and how runs are made, and where their results go."""
+    """Where and how runs are executed, and where their results go."""
 
     profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
     jobs: int = option(

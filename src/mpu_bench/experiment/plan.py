@@ -81,7 +81,7 @@ def marks_of(experiment: Experiment, runs: Plan) -> list[Mark]:
 
 
 def _settings_ids(runs: Plan) -> list[str]:
-    """Return `settings_id` of every run; those of all seeds of a solver are made once."""
+    """Return `settings_id` of every run, computed once for all seeds of a solver."""
     known: dict[tuple[int, int, int], str] = {}
     keys = [(id(run.dataset), id(run.solver), id(run.settings)) for run in runs]
     for key, run in zip(keys, runs, strict=True):
@@ -239,7 +239,7 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 
-INDISPENSABLE = ("nu", "seconds")  #: results without which a run cannot be made, and on which its key depends
+INDISPENSABLE = ("nu", "seconds")  #: results without which a run cannot be executed, and on which its key depends
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class PlannedRun:
     """A run of the plan, with the key of its result.
 
     ``run_id`` is empty while the data are not there: the key depends on their content. ``unavailable`` says why
-    they cannot be had, or what the solver lacks here.
+    they are missing, or what the solver lacks here.
     """
 
     run: Run
@@ -261,7 +261,7 @@ class PlannedRun:
         return machine_code.code_of(self.run, self.description.storage) if self.description else ""
 
     def is_settled(self, needs: Needs) -> bool:
-        """Return whether its parameters are known before any other run is made."""
+        """Return whether its parameters are known before any other run is executed."""
         return self.run.solver.tuning is None and needs[self.run_id].keys().isdisjoint(INDISPENSABLE)
 
     def record(self) -> Record:
@@ -280,7 +280,7 @@ class PlannedRun:
 
 
 def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
-    """Return what is there for each run, without fetching, preparing or loading anything."""
+    """Return each run with its description and key, without fetching, preparing or loading anything."""
     descriptions = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
     return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
 
@@ -288,7 +288,7 @@ def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
 def prepare_data(
     runs: Plan, chosen: Sequence[Run], home: DataDirectory, pool: Pool, limits: Limits, progress: Progress
 ) -> list[PlannedRun]:
-    """Fetch and prepare the data of the chosen runs that can be made; a dataset that cannot be had becomes a reason."""
+    """Fetch and prepare the data of the chosen runs that can be executed; an unavailable dataset becomes a reason."""
     needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
     descriptions: dict[Dataset, Description | str] = {}
     for key, named in _datasets(runs).items():
@@ -308,7 +308,7 @@ def _dataset(run: Run) -> Dataset:
 
 
 def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Description | str:
-    """Return what is known of a dataset, or why it cannot be had; its trouble is that of no other."""
+    """Return what is known of a dataset, or why it is unavailable; an error in one does not stop the others."""
     try:
         return describe(catalog.card(name, options), home)
     except UserError as error:
@@ -327,14 +327,13 @@ def _with_id(run: Run, described: Description | str, plan: Plan) -> PlannedRun:
 
 
 def placeholder_fingerprint(run: Run) -> str:
-    """Return what stands for the fingerprint of data that cannot be had."""
+    """Return what replaces the fingerprint of unavailable data."""
     return f"unavailable: {' '.join(_dataset(run))}"
 
 
 def settled_run_id(run: Run, fingerprint: str, plan: Plan) -> str:
     """Return the key of a run; where results of others settle it, it depends on their keys, but for the optimum."""
-    needed = plan.needed(run)
-    settling = [*(needed[kind] for kind in INDISPENSABLE if kind in needed), *tuning_runs(run).values()]
+    settling = [each for kind, each in plan.needed(run).items() if kind != "optimum"]
     return run_id(run, fingerprint, [run_id(each, fingerprint) for each in settling])
 
 
@@ -380,5 +379,5 @@ def filter_already_run(
 
 
 def order(keys: Collection[str], needs: Needs) -> TopologicalSorter[str]:
-    """Return the order in which runs can be made: each after those of them that it needs."""
+    """Return the order in which runs can be executed: each after those of them that it needs."""
     return TopologicalSorter({key: [each for each in needs[key].values() if each in keys] for key in keys})

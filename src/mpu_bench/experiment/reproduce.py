@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import Say, read_config, read_without_plugins
+from mpu_bench.config.read import Say, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
@@ -72,7 +72,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     profiles: set[str] = set()
     for name in config_names():
         try:
-            whole = read_without_plugins(Path(name))
+            whole = read_config(Path(name), with_plugins=False)
             if whole.paper is None or whole.paper not in (papers or PAPERS):
                 continue
             profiles.update(whole.profiles)

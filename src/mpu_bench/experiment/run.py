@@ -27,7 +27,7 @@ SHARED_VERSION = 1
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a run is made, whatever its solver and its data.
+    """The settings of a run that do not depend on its solver and its data.
 
     Attributes
     ----------

@@ -266,7 +266,7 @@ class ClusterPool(Pool):
     # ------------------------------------------------------------------ runs
 
     def _dispatch(self) -> None:
-        """Let every machine that has room begin a run."""
+        """Let every machine with a free slot begin a run."""
         if not self._is_connected:
             return
         busy = Counter(each.machine for each in self._under_way.values())
