@@ -129,7 +129,7 @@ _LEVEL_WIDTH = 0.8
 
 
 def _settings(form: Format) -> Any:
-    """Return what matplotlib is told, with lines and markers as large as the text asks for."""
+    """Return matplotlib's settings, with lines and markers as large as the text asks for."""
     return {
         "font.size": form.text,
         **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), form.text),
@@ -364,11 +364,11 @@ def _draw_level(on: Axes, level: Level, levels: Mapping[str, Line2D]) -> None:
 
 def _levels(figure: Figure) -> dict[str, Line2D]:
     """Return a sample of the line of each level, by its label: black over bars, to be seen on every colour."""
-    found = {level.label: level.category is not None for panel in figure.panels for level in panel.levels}
+    over_bars = {level.label: level.category is not None for panel in figure.panels for level in panel.levels}
     return {
         label: Line2D([], [], color="#000000" if is_over_bars else style.GREY, linestyle=_LEVELS[index % len(_LEVELS)],
                       linewidth=_LEVEL_WIDTH, label=label)
-        for index, (label, is_over_bars) in enumerate(found.items())
+        for index, (label, is_over_bars) in enumerate(over_bars.items())
     }  # fmt: skip
 
 
