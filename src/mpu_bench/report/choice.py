@@ -87,12 +87,12 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
     chosen = outcome.chosen
     if chosen is None or chosen.size is None:
         return _nothing_chosen(outcome, name)
-    lines = [_what(outcome, chosen, name), _how_sure(outcome, chosen), _cost(outcome, chosen)]
+    told = [_what(outcome, chosen, name), _how_sure(outcome, chosen), _cost(outcome, chosen)]
     if chosen.rows != outcome.all_rows:
-        lines.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
+        told.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
     if not chosen.is_own:
-        lines.append(f"{chosen.name} is scikit-learn's: train it there with these values; no model is saved here")
-    return lines + [
+        told.append(f"{chosen.name} is scikit-learn's: train it there with these values; no model is saved here")
+    return told + [
         f"{each.name} is better on the test set, beyond chance ({difference.test}, {_p(difference.p)})"
         for each, difference in outcome.significantly_better()
     ]
@@ -126,13 +126,12 @@ def _compared(outcome: Outcome, chosen: Row, other: Row | None, named: str) -> s
     if other is None:
         constant = f"where always the same answer has {100 * chosen.constant:.2f} %"
         return f"{METRICS[outcome.metric]} {_score(outcome, chosen)} %, {constant}"
-    difference = outcome.difference(chosen, other)
-    words = f"{abs(100 * difference.by):.2f} points {'better' if difference.by >= 0 else 'worse'} than {named}"
-    if math.isnan(difference.p):
+    found = outcome.difference(chosen, other)
+    words = f"{abs(100 * found.by):.2f} points {'better' if found.by >= 0 else 'worse'} than {named}"
+    if math.isnan(found.p):
         return f"{words} (too few test rows of a class to know whether by chance)"
-    chance = "" if difference.p < SIGNIFICANT else ", which may be chance"
-    interval = f"95% from {100 * difference.low:.2f} to {100 * difference.high:.2f}"
-    return f"{words} ({interval}, {difference.test}, {_p(difference.p)}{chance})"
+    chance = "" if found.p < SIGNIFICANT else ", which may be chance"
+    return f"{words} (95% from {100 * found.low:.2f} to {100 * found.high:.2f}, {found.test}, {_p(found.p)}{chance})"
 
 
 def _p(p: float) -> str:
@@ -141,45 +140,45 @@ def _p(p: float) -> str:
 
 def _cost(outcome: Outcome, chosen: Row) -> str:
     assert chosen.size is not None
-    words = f"What it costs: {decimal(chosen.size)}"
+    told = f"What it costs: {decimal(chosen.size)}"
     if chosen.seconds_per_prediction is not None:
-        words += f" and {1e6 * chosen.seconds_per_prediction:.3g} µs a prediction on this computer"
+        told += f" and {1e6 * chosen.seconds_per_prediction:.3g} µs a prediction on this computer"
     reference = outcome.reference
     if reference is not None and reference is not chosen and reference.size is not None:
-        words += f", where {reference.name} takes {decimal(reference.size)}"
+        told += f", where {reference.name} takes {decimal(reference.size)}"
     if outcome.target is not None and chosen.footprint is not None:
-        words += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
-    candidates = outcome.front_of([each for each in outcome.models if each.is_own])
-    smaller = [each for each in candidates if each.size and 2 * each.size < chosen.size]
+        told += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
+    own = outcome.front_of([each for each in outcome.models if each.is_own])
+    smaller = [each for each in own if each.size and 2 * each.size < chosen.size]
     for each in {smaller[-1].name: smaller[-1], smaller[0].name: smaller[0]}.values() if smaller else ():
-        words += (
+        told += (
             f"; {each.name} is {chosen.size / (each.size or 1):,.0f} times smaller ({decimal(each.size or 0)}) with "
             f"{scored(outcome, each)}"
         )
-    return words
+    return told
 
 
-def _on_target(footprint: Footprint, chosen: Row, target: Target) -> str:
+def _on_target(found: Footprint, chosen: Row, target: Target) -> str:
     """Return what the choice takes of its device, and how that is known."""
     known = (
-        f"all of this is an estimate from a table of measured models ({footprint.estimated})"
-        if footprint.estimated
-        else f"compiled, and run in qemu: {footprint.rows - footprint.differ} of {footprint.rows} labels agree"
+        f"all of this is an estimate from a table of measured models ({found.estimated})"
+        if found.estimated
+        else f"compiled, and run in qemu: {found.rows - found.differ} of {found.rows} labels agree"
     )
     return (
-        f"it fits {target.words}: {footprint.flash:,} and {footprint.ram:,} bytes, {footprint.instructions:,} "
-        f"instructions a prediction in {chosen.form}, {footprint.duration(target.device)}; {known}"
+        f"it fits {target.words}: {found.flash:,} and {found.ram:,} bytes, {found.instructions:,} instructions a "
+        f"prediction in {chosen.form}, {found.duration(target.device)}; {known}"
     )
 
 
 def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
-    text = f"{name}: nothing was chosen, and no model is saved:"
+    told = f"{name}: nothing was chosen, and no model is saved:"
     known = [each for each in outcome.rows if each.choosing_error is not None and each.is_own]
     if (refused := outcome.refused) is not None:
         words = METRICS[outcome.metric]
         others = ", ".join(f"--metric {each}" for each in METRICS if each != outcome.metric)
         best = (
-            f"{text} the best, {refused.name}, is not better than a constant beyond chance: {words} "
+            f"{told} the best, {refused.name}, is not better than a constant beyond chance: {words} "
             f"{_score(outcome, refused)} % on {refused.tested:,} test rows, where always the same answer has "
             f"{100 * refused.constant:.2f} %"
         )
@@ -189,25 +188,25 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
         )
         return [best, advice]
     if not known:
-        return [f"{text} there was no time to train; give it more --seconds"]
+        return [f"{told} there was no time to train; give it more --seconds"]
     if any(each.is_own for each in outcome.known):
-        return [f"{text} no model of this project is so small; give a larger --memory" if outcome.target is None
-                else _too_large(outcome, outcome.target, text)]  # fmt: skip
+        return [f"{told} no model of this project is so small; give a larger --memory" if outcome.target is None
+                else _too_large(outcome, outcome.target, told)]  # fmt: skip
     ahead = min(known, key=lambda each: or_infinite(each.choosing_error))
     score = f"{METRICS[outcome.metric]} {100 * (1 - or_infinite(ahead.choosing_error)):.2f} %"
-    return [f"{text} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
+    return [f"{told} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
 
 
-def _too_large(outcome: Outcome, target: Target, text: str) -> str:
-    text = f"{text} none fits {target.words}"
+def _too_large(outcome: Outcome, target: Target, told: str) -> str:
+    told = f"{told} none fits {target.words}"
     known = [(each.footprint.flash, each.footprint.ram, each.name) for each in outcome.rows if each.footprint]
     if known:
         flash, ram, name = min(known)
-        text += f": the smallest, {name}, takes {flash:,} bytes of flash and {ram:,} of RAM"
-    return f"{text}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
+        told += f": the smallest, {name}, takes {flash:,} bytes of flash and {ram:,} of RAM"
+    return f"{told}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
 
 
-def page(outcome: Outcome, name: str, lines: Sequence[str], picture: bytes, files: Sequence[str]) -> str:
+def page(outcome: Outcome, name: str, told: Sequence[str], picture: bytes, files: Sequence[str]) -> str:
     """Return a page that needs no other file: the sentences, the picture and the table.
 
     Parameters
@@ -215,7 +214,7 @@ def page(outcome: Outcome, name: str, lines: Sequence[str], picture: bytes, file
     outcome : Outcome
     name : str
         Of the dataset.
-    lines : sequence of str
+    told : sequence of str
         What `sentences` returns.
     picture : bytes
         As SVG; empty where there is none.
@@ -228,7 +227,7 @@ def page(outcome: Outcome, name: str, lines: Sequence[str], picture: bytes, file
     svg = picture.decode()
     shown = {
         "name": name,
-        "lines": lines,
+        "told": told,
         "picture": Markup(svg[svg.find("<svg") :] if svg else ""),
         "table": table(outcome),
         "chosen": [row is outcome.chosen for row in best_first(outcome)],

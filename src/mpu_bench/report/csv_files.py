@@ -181,22 +181,22 @@ def clean(folder: Path) -> list[str]:
     folder = folder.absolute()  # "." cannot be deleted by that name
     busy = StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or stop it")
     try:
-        with process_lock(folder / LOCK, busy, lambda error: _fixed(folder, error)):
+        with process_lock(folder / LOCK, busy, lambda fault: _fixed(folder, fault)):
             if not (folder / FOLDER).is_symlink():
                 _delete(folder / FOLDER, _FIGURES)
             if not (folder / saved_models.FOLDER).is_symlink():
                 _delete(folder / saved_models.FOLDER, _models(folder / saved_models.FOLDER))
             _delete(folder, _WRITTEN)
-    except OSError as error:
-        raise _fixed(folder, error) from None
+    except OSError as fault:
+        raise _fixed(folder, fault) from None
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def _models(folder: Path) -> tuple[str, ...]:
     """Return the names of models in a folder, and of those that are there cut short only."""
     name = re.compile(rf"(?:\.(?=.*\.mpu\.[0-9a-f]{{8}}$))?({saved_models.NAME})(?:\.[0-9a-f]{{8}})?")
-    matches = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
-    return tuple(dict.fromkeys(match[1] for match in matches if match))
+    found = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    return tuple(dict.fromkeys(match[1] for match in found if match))
 
 
 def _delete(folder: Path, names: tuple[str, ...]) -> None:
@@ -212,5 +212,5 @@ def _delete(folder: Path, names: tuple[str, ...]) -> None:
         folder.rmdir()
 
 
-def _fixed(folder: Path, error: OSError) -> StoreError:
-    return StoreError(f"{folder}: cannot be deleted: {error.strerror}")
+def _fixed(folder: Path, fault: OSError) -> StoreError:
+    return StoreError(f"{folder}: cannot be deleted: {fault.strerror}")

@@ -200,8 +200,8 @@ def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
 
 def _with_speed_up(row: Row, other: Row) -> Row:
     measured, published = (
-        {"speed_up": theirs / ours}
-        if (theirs := of_other.get("train_seconds")) and (ours := of.get("train_seconds"))
+        {"speed_up": theirs / own}
+        if (theirs := of_other.get("train_seconds")) and (own := of.get("train_seconds"))
         else {}
         for of_other, of in ((other.means, row.means), (other.published, row.published))
     )
@@ -219,7 +219,7 @@ def speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) ->
 def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, speed-up, seconds and vectors against the length of the data: a column for each series."""
     first, ratios = with_speed_ups(rows)
-    quantities = [
+    asked = [
         (rows, "test_accuracy_percent", ""), (ratios, "speed_up", f"speed-up over {first}"),
         (rows, "train_seconds", ""), (rows, "support_vectors", ""),
     ]  # fmt: skip
@@ -232,7 +232,7 @@ def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -
             )
             for keys in groups
         ]
-        for measured, quantity, title in quantities
+        for measured, quantity, title in asked
     ]  # fmt: skip
     return _grid("accuracy, speed-up, seconds and vectors against the length of the data", lines)
 
@@ -245,8 +245,8 @@ def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
     """Return a figure of rows of panels, in columns where none is missing."""
     columns = [column for column in zip(*lines, strict=True) if any(column)]
     panels = [panel for line in zip(*columns, strict=True) for panel in line]
-    whole = tuple(panel for panel in panels if panel is not None)
-    return Figure("", caption, whole, len(columns) if len(whole) == len(panels) else 0)
+    found = tuple(panel for panel in panels if panel is not None)
+    return Figure("", caption, found, len(columns) if len(found) == len(panels) else 0)
 
 
 @figure("parameter")
