@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment, SolverChoice
-from mpu_bench.config.schema import Limits, Stop
+from mpu_bench.config.schema import Checkpoints, Limits, Stop
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
@@ -23,8 +23,7 @@ from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import ConfigError, UserError, nearest
 from mpu_bench.experiment import machine_code
 from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.run import Run, RunSettings, record_of, run_id, settings_id
-from mpu_bench.experiment.tuning import tuning_runs
+from mpu_bench.experiment.run import Run, RunSettings, record_of, run_id, settings_id, trial_name
 from mpu_bench.quantities import Record
 from mpu_bench.results.naming import problem_of
 from mpu_bench.results.provenance import Needs
@@ -43,6 +42,7 @@ FILTERS = {
     "budget": attrgetter("solver.vectors"),
 }
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
+_SELDOM = Checkpoints(first=1.0, per_decade=1)  # of runs that tune
 
 
 def plan(experiment: Experiment) -> Plan:
@@ -55,7 +55,7 @@ def plan(experiment: Experiment) -> Plan:
             for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
-        tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
+        tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in _tuning_runs(run).values()]
         optima = map(optimum_of, of_dataset) if experiment.optimum else ()
         for run in filter(None, (*tuning, *optima, *map(nu_of, of_dataset), *of_dataset)):
             runs.add(run)
@@ -98,6 +98,27 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
     if stop.seconds_of is not None and stop.seconds_of.solver == solver.name:  # which says how long the others may take
         stop = stop.model_copy(update={"seconds_of": None})
     return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
+
+
+def _tuning_runs(run: Run) -> dict[str, Run]:
+    """Return the runs that try what is to be tuned for a run, by `run.trial_name`."""
+    tuning = run.solver.tuning
+    if tuning is None:
+        return {}
+    stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
+    checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
+    settings = replace(run.settings, stop=stop, checkpoints=checkpoints)
+    return {
+        trial_name(number, part): replace(
+            run,
+            solver=SolverChoice(tuning.solver, each.tried, each.kernel, each.tried.get("vectors")),
+            settings=settings,
+            seed=trial.seed,
+            trial=trial,
+        )
+        for number, each in enumerate(tuning.candidates)
+        for part, trial in enumerate(tuning.trials)
+    }
 
 
 def optimum_of(run: Run) -> Run | None:
@@ -155,14 +176,14 @@ class Plan(list[Run]):
     def needed(self, run: Run) -> dict[str, Run]:
         """Return the runs whose results a run needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
 
-        And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
+        And the runs by which it is tuned, by `run.trial_name`.
         """
         sources = {
             "optimum": self._same(optimum_of(run)),
             "nu": self._same(nu_of(run)),
             "seconds": self.of_seconds(run),
         }
-        sources |= {name: self._same(each) for name, each in tuning_runs(run).items()}
+        sources |= {name: self._same(each) for name, each in _tuning_runs(run).items()}
         return {kind: source for kind, source in sources.items() if source is not None}
 
     def of_seconds(self, run: Run) -> Run | None:

@@ -137,6 +137,11 @@ class Names:
         return " ".join([run.data_name, solver, *differing])
 
 
+def trial_name(candidate: int, part: int) -> str:
+    """Return the name, among the runs that a tuned run needs, of the one that tries a value on a part of the rows."""
+    return f"trial {candidate}.{part}"
+
+
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
     """Return the key of a run's result.
 
