@@ -49,10 +49,10 @@ def plan(experiment: Experiment) -> Plan:
     """Return every run, dataset by dataset so that each is loaded once; those that others need come first."""
     runs = Plan()
     for dataset in experiment.datasets:
-        chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
+        here = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
         of_dataset = [
             Run(experiment.name, dataset, solver=solver, settings=settings, seed=seed)
-            for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
+            for solver, settings in [(each, _settings(experiment, each)) for each in here]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
         tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in _tuning_runs(run).values()]

@@ -415,8 +415,8 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
     """
     keys = {name: value for name, value in vars(options).items() if name in File.model_fields}
     experiment = read_config(config, profile=options.profile, settings=list(options.settings), say=say, **keys)
-    every = plan.plan(experiment)
-    return ChosenRuns(experiment, every, plan.only(every, list(options.only)), options=options, load=load)
+    runs = plan.plan(experiment)
+    return ChosenRuns(experiment, runs, plan.only(runs, list(options.only)), options=options, load=load)
 
 
 @contextmanager
