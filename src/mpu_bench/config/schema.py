@@ -83,7 +83,7 @@ def bytes_of(text: str, option: str) -> int:
     Raises
     ------
     ConfigError
-        If it is none.
+        If it is not a size.
     """
     try:
         return _MEMORY.validate_python(text)

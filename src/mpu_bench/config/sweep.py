@@ -320,7 +320,7 @@ class TuningGrid:
         ]
 
     def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
-        """Reject what is tuned and is no parameter of a solver or kernel, or is given as well."""
+        """Reject tuned names that are not parameters of the solver or kernel, or that have a value as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:

@@ -101,7 +101,7 @@ class Estimates:
     experiment : Experiment
     plan : Plan
     records : iterable of Record
-        Those of its results folder, whatever became of them.
+        Those of its results folder, of any status.
     """
 
     def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:

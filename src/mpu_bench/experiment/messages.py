@@ -28,7 +28,7 @@ _Finite = Annotated[float, AllowInfNan(False)]
 
 
 def _record(values: Any) -> Record:
-    """Return the record of a message, in which there is no value of another type and nothing but columns."""
+    """Return the record of a message; reject values of another type and names that are not columns."""
     record = record_of(values)
     if unknown := sorted(values.keys() - COLUMNS.keys()):
         raise ValueError(f"there is no column {plain(unknown[0], 100)!r}")
@@ -178,7 +178,7 @@ def decode(line: bytes) -> Message:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not a message.
     """
     kind, _, content = line.partition(b" ")
     adapter = _KINDS.get(kind.decode("ascii", "replace"))

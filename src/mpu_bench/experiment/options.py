@@ -209,7 +209,7 @@ class ReproduceOptions(Options):
     save_models: bool = field(init=False, default=False, metadata={"kind": False})
 
     def __post_init__(self) -> None:
-        """Reject a limit that is no size."""
+        """Reject a limit that is not a size."""
         from mpu_bench.config.schema import bytes_of
 
         super().__post_init__()

@@ -128,7 +128,7 @@ def _reserve(path: Path, size: int) -> None:
 
 
 def _make_room(folder: Path, allowed: int) -> None:
-    """Remove matrices until the others take so many bytes at most; who uses one that goes has it until its end."""
+    """Remove matrices until the rest fits a number of bytes; a run that uses a removed one keeps it to its end."""
     files = sorted(folder.glob("*.float32"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files:
         allowed -= path.stat().st_size

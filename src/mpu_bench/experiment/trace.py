@@ -76,7 +76,7 @@ class _Pace:
         self.amount = max(1, min(int(self.rate * _SLICE_SECONDS), 8 * self.amount))
 
     def within(self, seconds: float) -> int:
-        """Return how many examples fit into so many seconds."""
+        """Return the number of examples that fit into a number of seconds."""
         if math.isinf(self.rate) or math.isinf(seconds):
             return counters.UNLIMITED
         return max(1, int(self.rate * seconds))
@@ -318,7 +318,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
 def train_error(solver: Solver, model: Model, problem: Problem) -> tuple[float | None, bool]:
     """Return the share of training examples with a wrong label, and whether all their scores are finite.
 
-    There is no such share for a stream, which would be made once more, and where a score is not finite.
+    None for a stream, which would have to be generated again, and where a score is not finite.
     """
     if isinstance(problem, StreamedProblem) or not problem.n:
         return None, True

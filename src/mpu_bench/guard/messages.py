@@ -34,7 +34,7 @@ def from_line(line: bytes, known: Collection[str] = ()) -> Any:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not a message.
     """
     try:
         return _Unpickler(base64.b64decode(line), known).load()

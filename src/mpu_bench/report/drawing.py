@@ -46,7 +46,7 @@ def _height_of_ranks(panel: Panel) -> float:
 
 
 def _least_width(letters: int) -> float:
-    """Return how wide a diagram must be in inches, of whose names the longest has so many letters."""
+    """Return the width of a diagram in inches, by the number of letters of its longest name."""
     return 2 * _RANK_LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0
 
 
@@ -247,7 +247,7 @@ def _bars(panel: Panel) -> list[Series]:
 
 
 def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], levels: Mapping[str, Line2D], letters: int) -> None:
-    """Draw a panel; so many letters have room along its vertical axis."""
+    """Draw a panel, with room for a number of letters along its vertical axis."""
     on.set_title(panel.title, loc="left")
     if panel.note:
         on.set_title(panel.note, loc="right", color=style.GREY)

@@ -30,7 +30,7 @@ def set_ticks(axis: Axis, *, log: bool) -> None:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most so many ticks between two positive numbers: powers of ten, or what lies between few of them.
+    """Return at most ``most`` ticks between two positive numbers: powers of ten, or what lies between few of them.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most so many round numbers between two."""
+    """Return at most ``most`` round numbers between two."""
     room = 1e-9 * (high - low)
     for intervals in range(most, 4 * most):
         ticks = np.asarray(MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high))
