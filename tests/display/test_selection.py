@@ -40,12 +40,12 @@ def test_it_is_said_why_nothing_was_chosen(rows: list[Row], words: str) -> None:
 
 def test_what_is_no_better_than_a_constant_is_told_with_what_to_do() -> None:
     refused = row("smo", **TESTED | {"constant": 0.9})
-    told = " ".join(sentences(Outcome([refused], None, 100, refused=refused), "mine"))
+    lines = " ".join(sentences(Outcome([refused], None, 100, refused=refused), "mine"))
     assert (
-        "nothing was chosen, and no model is saved: the best, smo, is not better than a constant beyond chance" in told
+        "nothing was chosen, and no model is saved: the best, smo, is not better than a constant beyond chance" in lines
     )
-    assert "accuracy 88.00 ± 2.00 % on 400 test rows, where always the same answer has 90.00 %" in told
-    assert "--metric auc" in told
+    assert "accuracy 88.00 ± 2.00 % on 400 test rows, where always the same answer has 90.00 %" in lines
+    assert "--metric auc" in lines
 
 
 def answering(name: str, right: int, size: int, kind: str = "batch", **known: Any) -> Row:
@@ -81,8 +81,8 @@ def test_three_sentences_say_what_how_sure_and_what_it_costs() -> None:
 
 def test_a_reference_that_is_chosen_is_not_saved() -> None:
     chosen = answering("LogisticRegression", 356, 500, "reference", seconds=0.1)
-    told = sentences(Outcome([chosen], chosen, 90, with_references=True), "mine")
-    assert "no model is saved here" in told[-1]
+    lines = sentences(Outcome([chosen], chosen, 90, with_references=True), "mine")
+    assert "no model is saved here" in lines[-1]
 
 
 def test_the_page_needs_no_other_file_and_its_words_are_words() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mpu_bench import published, solvers
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
@@ -132,7 +132,7 @@ def _kernel(name: str) -> Sequence[str]:
 
 def _config(name: str) -> Sequence[str]:
     try:
-        experiment = read_without_plugins(Path(name))
+        experiment = read_config(Path(name), with_plugins=False)
     except ConfigError as error:
         return "", "", str(error)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label
