@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.models import labels_of
+from mpu_bench.errors import DataError
 from mpu_bench.guard.messages import Channel, to_line
 from mpu_bench.models.evaluation import (
     METRICS,
@@ -162,7 +163,7 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
 def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
     """Return 1 - the mean of the metric over the splits, what is known of it, and the threshold, by name.
 
-    Where the threshold is chosen here, chance is asked of the ranking, which does not depend on it.
+    Where the threshold is chosen here, chance is asked of the ranking, too, which does not depend on it.
     """
     if not held:
         return {"error": np.nan, "threshold": threshold or 0.0}
@@ -171,11 +172,13 @@ def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | N
     at = best_threshold(data.metric, labels, scores) if tunes else threshold or 0.0
     found = np.array([_judged(score_of, data.metric, *each, at) for each in held])
     known = found[~np.isnan(found)]  # a fold may lack the rows of a class
+    if not len(known):
+        raise DataError(f"{METRICS[data.metric]} does not exist on the rows that choose, which are of one class")
     return {
-        "error": float(1 - known.mean()) if len(known) else np.inf,
+        "error": float(1 - known.mean()),
         "drawn": tuple(_judged(partial(resampled_scores, draws=_DRAWS), data.metric, labels, scores, at).tolist()),
         "threshold": at,
-        "chance": _judged(chance_of, "auc" if tunes else data.metric, labels, scores, at),
+        "chance": max(_judged(chance_of, name, labels, scores, at) for name in {data.metric, *["auc"] * tunes}),
     }
 
 
@@ -222,8 +225,8 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
         chance_of(data.metric, *answers),
         len(y),
         scores.astype(np.float32).tobytes(),
-        answers[1].astype(np.uint16).tobytes(),
-        y.astype(np.uint16).tobytes(),
+        answers[1].astype(np.int32).tobytes(),
+        y.astype(np.int32).tobytes(),
         seconds,
         vectors,
         size,
