@@ -121,7 +121,7 @@ def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> No
 
 def test_a_dataset_of_any_name_is_trained_again(folder: Path, tmp_path: Path) -> None:
     """An experiment's name has ASCII letters alone, and a hundred at most."""
-    for name in ("donn\u00e9es", "\u6570\u636e", "_first+second", "n" * 120):
+    for name in ("donn\u00e9es", "\u6570\u636e", "_first+second", "n" * 95):
         file = tmp_path / f"{name}.csv"
         file.write_bytes((folder / "of2.csv").read_bytes())
         source = source_of(file)

@@ -163,6 +163,11 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
             "one; name another column as the label by --label"
         )
+    if len(present := set(data.test[1].tolist())) < 2:
+        raise DataError(
+            f"{name}: all {len(data.test[1]):,} test rows are of class '{data.problem.classes[present.pop()]}', which "
+            "judges no classifier; draw others by --seed or --split, or give --test FILE"
+        )
     chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
     of_labels = chosen in _OF_LABELS and len(data.problem.classes) == 2
     if threshold and not of_labels:

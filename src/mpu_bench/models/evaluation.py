@@ -24,6 +24,7 @@ METRICS = {
     "average-precision": "average precision",
 }
 DRAWS = 100  #: of the bootstrap
+FEWEST_OF_CLASS = 10  #: rows, below which a bootstrap knows nothing of a class
 _WEIGHTS_AT_ONCE = 2_000_000
 _TINY = 1e-12
 

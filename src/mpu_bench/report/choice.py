@@ -73,7 +73,8 @@ def _about(number: int, found: Footprint) -> str:
 
 def _score(outcome: Outcome, row: Row) -> str:
     score = outcome.score(row)
-    return "" if math.isinf(score) else f"{100 * score:.2f} ± {100 * row.spread:.2f}"
+    spread = "?" if math.isnan(row.spread) else f"{100 * row.spread:.2f}"  # of too few test rows
+    return "" if math.isinf(score) else f"{100 * score:.2f} ± {spread}"
 
 
 def _error(row: Row) -> str:

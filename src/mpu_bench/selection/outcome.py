@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.models.evaluation import METRICS, resampled_scores
+from mpu_bench.models.evaluation import FEWEST_OF_CLASS, METRICS, resampled_scores
 from mpu_bench.selection.candidates import CONSTANT
 from mpu_bench.selection.schedule import Course, Fitted
 from mpu_bench.selection.worker import Evaluated
@@ -23,7 +23,6 @@ SIGNIFICANT = 0.05
 
 _DRAWS = 2000  # of a bootstrap
 _NORMAL = 1.96  # standard errors to either side of 95%
-_FEWEST_OF_CLASS = 10  # test rows, below which a bootstrap knows nothing of a class
 
 
 @dataclass
@@ -196,7 +195,7 @@ class Outcome:
         by = self.score(one) - self.score(other)
         if self.metric == "accuracy":
             return _mcnemar(by, one, other)
-        if np.unique(one.labels, return_counts=True)[1].min() < _FEWEST_OF_CLASS:
+        if np.unique(one.labels, return_counts=True)[1].min() < FEWEST_OF_CLASS:
             return Difference(by)
         drawn = np.subtract(
             *(resampled_scores(self.metric, one.labels, *each.answers, _DRAWS) for each in (one, other))

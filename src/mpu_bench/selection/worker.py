@@ -19,6 +19,7 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.errors import DataError
 from mpu_bench.guard.messages import Channel, to_line
 from mpu_bench.models.evaluation import (
+    FEWEST_OF_CLASS,
     METRICS,
     best_threshold,
     chance_of,
@@ -217,10 +218,11 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
     scores = _scores(model, X, len(data.problem.classes)) - evaluation.threshold
     answers = y, labels_of(scores), scores
     known = {name: score_of(name, *answers) for name in METRICS}
+    is_known = data.metric == "accuracy" or np.unique(y, return_counts=True)[1].min() >= FEWEST_OF_CLASS
     return Evaluated(
         evaluation,
         {name: value for name, value in known.items() if not np.isnan(value)},
-        standard_error_of(data.metric, *answers),
+        standard_error_of(data.metric, *answers) if is_known else np.nan,
         constant_score(data.metric, y, len(data.problem.classes)),
         chance_of(data.metric, *answers),
         len(y),
