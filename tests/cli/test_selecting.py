@@ -322,3 +322,22 @@ def test_a_rare_class_of_many_rows_is_chosen_by_its_ranks(place: Path, mpu_bench
         assert done.returncode == 0, done.stderr
         assert " ± ? %" in done.stdout
         assert "average precision chooses (--metric; positive is 'yes', change that by --positive)" in done.stderr
+
+
+def test_interrupted_before_anything_is_known_it_leaves_an_earlier_answer(table: pd.DataFrame, place: Path) -> None:
+    folder = place / "results" / "try-mine"
+    folder.mkdir(parents=True)
+    (folder / "model.mpu").write_bytes(b"of an earlier selection")
+    command = [*COMMAND, "try", "mine.csv", "--only", "smo", "--jobs", "1", "--seconds", "300"]
+    with subprocess.Popen(
+        command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        end = time.monotonic() + 120
+        while not (folder / LOCK).exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    if "interrupted before anything was known" in errors:  # a fit may have ended just then
+        assert (folder / "model.mpu").read_bytes() == b"of an earlier selection"

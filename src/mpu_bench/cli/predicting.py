@@ -290,6 +290,8 @@ def _predictions(
             begun = True
         rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
         yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
+    if not begun:
+        raise DataError(f"{data}: has no rows")
 
 
 def _csv(rows: list[list[Any]]) -> str:
