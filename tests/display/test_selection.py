@@ -24,7 +24,8 @@ TESTED = {"choosing_error": 0.1, "metrics": METRICS, "spread": 0.02, "constant":
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([row("a"), row("b", reason="did not end")], "there was no time to train; give it more --seconds"),
+        ([row("a"), row("b")], "no classifier was trained (there was no time); give it more --seconds"),
+        ([row("a"), row("b", reason="of one class")], "no classifier was trained (b: of one class); give it more"),
         (
             [row("a", choosing_error=0.25), row("b")],
             "so far a is the best on the validation set, accuracy 75.00 %",
@@ -50,8 +51,8 @@ def test_what_is_no_better_than_a_constant_is_told_with_what_to_do() -> None:
 
 def answering(name: str, right: int, size: int, kind: str = "batch", **known: Any) -> Row:
     """Return a candidate that is right on so many of 400 test rows."""
-    truth = np.ones(400, np.uint16)
-    predicted = (np.arange(400) < right).astype(np.uint16)
+    truth = np.ones(400, np.int32)
+    predicted = (np.arange(400) < right).astype(np.int32)
     answers = {"truth": truth.tobytes(), "predicted": predicted.tobytes(), "scores": (predicted - 0.5).astype("f4")}
     answers["scores"] = answers["scores"].tobytes()
     metrics = {"accuracy": right / 400, "auc": 0.8}

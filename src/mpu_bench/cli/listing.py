@@ -55,18 +55,20 @@ def table(kind: str, chosen: Sequence[str] = ()) -> Drawn:
     return columns(headings, [(name, *describe_one(name)) for name in chosen or known])
 
 
-def schema_text(kind: str) -> str:
+def schema_text(kind: str, chosen: Sequence[str] = ()) -> str:
     """Return the JSON Schema of configs, with all solvers that are installed.
 
     Raises
     ------
     ConfigError
-        If something else than configs is to be described.
+        If something else than configs is to be described, or one of them.
     """
     from mpu_bench.config.json_schema import json_schema
 
     if kind != "configs":
         raise ConfigError(f"--schema: {kind} have none; write mpu-bench list configs --schema")
+    if chosen:
+        raise ConfigError(f"--schema: is one for all configs; leave out {', '.join(chosen)}")
     return json.dumps(json_schema(solvers.SOLVERS), indent=2) + "\n"
 
 
