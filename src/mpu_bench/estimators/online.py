@@ -190,7 +190,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         """
         state = _precise_enough(self._state, rows)
         solver.refuse_overflow(state, rows)
-        if vars(state).get("is_broken"):
+        if getattr(state, "is_broken", False):
             raise DataError("an error ended learning within a row; start over with fit, or with a new classifier")
         self._state, presented = state, int(state.counters[PRESENTED])
         state.stream = InOrder(problem_of(rows, labels, self.n_features_in_, self.classes_), presented)
