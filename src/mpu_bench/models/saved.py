@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from mpu_bench.core.models import Model, labels_of
+from mpu_bench.core.models import Model, finite_scores, labels_of
 from mpu_bench.core.rows import Rows
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
@@ -168,11 +168,7 @@ class SavedModel:
         DataError
             With its row: a score is not finite.
         """
-        scores = self.model.scores(rows)
-        if not (finite := np.isfinite(scores).all(axis=1)).all():
-            row = first_row + int(np.flatnonzero(~finite)[0])
-            raise DataError(f"row {row}: its score is not finite; a value lies far beyond those that trained the model")
-        return scores
+        return finite_scores(self.model.scores(rows), first_row)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c)."""
