@@ -88,6 +88,7 @@ from mpu_bench.solvers.mpu.responses import (
     Responses,
     anew,
     hinge_sum_and_min,
+    is_certified,
     model_of,
     prefetch_response,
     response,
@@ -208,13 +209,19 @@ class ThresholdPerceptron(Solver):
         return model_of(state.responses, state.multiplicities, state.thresholds.b or 1.0)  # 0 if all rows are zero
 
     def measures(self, state: State) -> Measures:
-        """Certify the margin of w by (12); without a fraction and a bound while it is not above zero."""
+        """Certify the margin of w by (12); without a fraction and a bound while it is not above zero.
+
+        Of a kernel that is not positive semi-definite nothing but the margin is known: there is no a whose ||a|| bounds
+        that of others.
+        """
         b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, float(state.squared_norms.max())
         norm = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities))
         if norm == 0.0:
             return Measures()
         wanted = min(guaranteed_fraction(b, delta_b, R2), 1.0 / (1.0 + state.thresholds.stop))
         margin = float(hinge_sum_and_min(state.responses, b, state.weights)[1] / norm)
+        if not is_certified(state.responses):
+            return Measures(margin=margin)
         if margin <= 0.0:
             return Measures(margin=margin, margin_fraction_wanted=wanted)
         return Measures(
@@ -231,6 +238,8 @@ class ThresholdPerceptron(Solver):
         responses = state.responses
         if cause := obvious_cause(responses.rows, responses.signs, state.squared_norms, responses.features):
             return f"the data are not separable: {cause}"
+        if not is_certified(responses):
+            return "it ended without a margin; as the kernel is not positive semi-definite, there may be one"
         largest = _largest_margin(state)
         return (
             f"the data are not separable with a margin above {largest:.2g}"
@@ -326,7 +335,7 @@ class MPU(ThresholdPerceptron):
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
             update_bound=most,
         )  # (24)
-        return certified if kernel.positive_semidefinite else certified._replace(dual_objective=None, gap=None)
+        return certified if is_certified(responses) else certified._replace(dual_objective=None, gap=None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
