@@ -181,7 +181,7 @@ def _frozen(value: Any, names: tuple[str, ...], seen: set[Any]) -> Any:
 
 
 def _compiled(value: Any) -> list[Any]:
-    """Return the functions that are compiled for callers of a value; those of ours that types choose have their text."""
+    """Return the functions that are compiled for callers of a value; what types choose of ours is known by its text."""
     if isinstance(value, FunctionType):
         return [each.py_func for each in getattr(value, "bodies", {}).values() if not _is_known(each)]
     return [value.py_func] if hasattr(value, "py_func") else []

@@ -181,8 +181,8 @@ def combined(models: Sequence[Model], pairs: NDArray[np.int32], classes: int) ->
     shared_part = _shared_part(models[0])
     if shared_part[0] != 1 or any(_shared_part(model) != shared_part for model in models[1:]):
         raise SolverError(
-            "several classes: their models must have one score each, and be kernel models with the same kernel, or linear"
-            " ones with the same bias and frequencies; for a bias of each class, give a constant feature a weight"
+            "several classes: their models must have one score each, and be kernel models with the same kernel, or"
+            " linear ones with the same bias and frequencies; for a bias of each class, weigh a constant feature"
         )
     if isinstance(models[0], LinearModel):
         weights = np.vstack([cast("LinearModel", model).weights for model in models])
