@@ -140,8 +140,8 @@ class Thresholds(NamedTuple):
 
 
 def soft_update_bound(thresholds: Thresholds, R2: float, weights: NDArray[np.float64]) -> float | None:
-    """Return how many updates Theorem 2 allows in soft margin, (22); None where all examples are zero."""
-    if R2 == 0.0:
+    """Return how many updates Theorem 2 allows in soft margin, (22); None of zeros, or where b has no digit for db."""
+    if not thresholds.delta_b > R2:
         return None
     reach, bounds = 2.0 * thresholds.b + thresholds.delta_b, thresholds.I_max * weights
     partial = float((np.ceil(bounds) / bounds).max())  # updates, in units of what they change
