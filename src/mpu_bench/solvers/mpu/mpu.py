@@ -209,7 +209,7 @@ class ThresholdPerceptron(Solver):
         return model_of(state.responses, state.multiplicities, state.thresholds.b or 1.0)  # 0 if all rows are zero
 
     def measures(self, state: State) -> Measures:
-        """Certify the margin of w by (12), if the kernel is positive semi-definite; no fraction while it is not above 0."""
+        """Certify the margin of w by (12), if the kernel is positive semi-definite; no fraction while it is below 0."""
         b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, float(state.squared_norms.max())
         norm = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities))
         if norm == 0.0:
