@@ -24,8 +24,8 @@ class _BallClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassif
     max_iter: int | None = 100_000
     multi_class: str = "ovo"
 
-    def _ball(self, name: str) -> Solver:
-        return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size)
+    def _ball(self, name: str, **parameters: Any) -> Solver:
+        return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size, **parameters)
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         return measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)
@@ -61,7 +61,7 @@ class CoreVectorClassifier(_BallClassifier):
     solvers: ClassVar = ("cvm",)
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._ball("cvm")
+        return self._ball("cvm", add="all")
 
 
 @dataclass(eq=False, repr=False)

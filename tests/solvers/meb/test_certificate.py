@@ -67,13 +67,18 @@ KINDS = pytest.mark.parametrize("kind", [LINEAR, GAUSSIAN, POLYNOMIAL], ids=("li
 
 @pytest.mark.parametrize("presented", [3, 3000])
 @pytest.mark.parametrize(
-    ("name", "kind"), [("mfw", LINEAR), ("mfw", GAUSSIAN), ("mfw", POLYNOMIAL), ("fw", GAUSSIAN)], ids=str
+    ("name", "kind", "more"),
+    [
+        *(("mfw", LINEAR, {}), ("mfw", GAUSSIAN, {}), ("mfw", POLYNOMIAL, {})),
+        *(("fw", GAUSSIAN, {}), ("cvm", GAUSSIAN, {"add": "all"})),
+    ],
+    ids=str,
 )
-def test_no_gap_is_below_the_true_one(name, presented, kind):
+def test_no_gap_is_below_the_true_one(name, presented, kind, more):
     known = ended = 0
     for seed in range(kind, 60, 3):
         problem, kernel, C = small_problem(seed)
-        solver = solvers.load(name)(C=C, sampling="all", stop=1e-3)
+        solver = solvers.load(name)(C=C, sampling="all", stop=1e-3, **more)
         state, status = trained(solver, problem, kernel, seed, presented)
         R, best, _ = exact(problem, kernel, C, state)
         gap = solver.measures(state).gap

@@ -73,7 +73,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
-from mpu_bench.core.vectors import has_free_entries, new_vectors_for, with_free_entries
+from mpu_bench.core.vectors import has_free_entries, new_vectors_for, quantum_of, with_free_entries
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
@@ -101,10 +101,11 @@ from mpu_bench.solvers.meb.farthest import (
     new_history,
     new_search,
 )
-from mpu_bench.solvers.meb.simplex import KnownRows, minimise
+from mpu_bench.solvers.meb.simplex import MOST_MOVES, KnownRows, minimise
 
-#: instead of a Status: the core set is full; many of its slots have no weight; the first points are in it, no ball yet
-MORE_ROOM, LESS_EMPTY, FIRST_POINTS_DRAWN = -1, -2, -3
+#: instead of a Status: the core set is full; many of its slots have no weight; the first points are in it, no ball yet;
+#: the SVM's gap may be small enough
+MORE_ROOM, LESS_EMPTY, FIRST_POINTS_DRAWN, IS_NEAR = -1, -2, -3, -4
 
 FIRST_POINTS = 20  # points whose ball is the first
 _MOST_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K(x, x) beside 1/C
@@ -117,6 +118,8 @@ _SPARE_EMPTY = 32  # ... and these beside
 _MOST_STALLED = 1000  # iterations one after the other in which r^2 does not rise
 _COARSEST = 40.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 17 (Shuttle)
 _SHARE_OF_GAP = 0.25  # that the rounding of responses may take of R's
+_GUESSED = 2.0  # times the gap that is wanted, from which guess on it is computed: a guess is about three times the gap
+_MOST_WHOLE = 1 << 24  # up to which single precision has all whole numbers
 _UNITS_OF_ROUNDING = 16.0  # by which R and a response that are carried along may be wrong
 
 BALL = np.dtype(
@@ -129,6 +132,11 @@ BALL = np.dtype(
         ("gap", "f8"),  # of the SVM at which it ends; 0 where it ends by eps
         ("rounding", "f8"),  # by how much a response may be wrong
         ("inner_tolerance", "f8"),  # of cvm
+        ("adds_all", "i8"),  # of cvm
+        ("missing", "f8"),  # sum of C_i (1 - s_i / R)^2 of the points that a search has added
+        ("looked_at", "i8"),  # points by that search
+        ("guess", "f8"),  # what the SVM's gap may be
+        ("looks_at", "f8"),  # the guess from which on it is worth to compute it
         ("stalled", "i8"),  # iterations since r^2 rose
     ]
 )
@@ -228,17 +236,20 @@ class BallSolver(Solver):
         precision = self._precision(problem, kernel, rows, scale)
         confirmations = int(self.confirm) if self.confirm != "all" and self.stop is None else -1
         rounding = _UNITS_OF_ROUNDING * float(np.finfo(np.float64).eps) * (scale + 1.0)
-        ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding)
+        ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding, guess=np.inf)
+        ball.looks_at = _GUESSED * ball.gap
         if self.stop is None:
             ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
         points = min(FIRST_POINTS, n)
         first_rows = np.zeros((points, points), np.float32 if precision == "single" else np.float64)
-        slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, times=FIRST_POINTS)
+        # sums of products of whole numbers have the same bits, whatever these are kept in
+        quantum = 1.0 if quantum_of(rows) == 1.0 and largest < _MOST_WHOLE else 0.0
+        slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, quantum, FIRST_POINTS)
         state = State(
             problem,
             new_examples(rows, problem.labels, kernel, per_example(self.C, problem)),
             new_core_set(n, slots, self.cache_mb),
-            new_history(n, new_vectors_for(rows, features, 0, precision), 0),
+            new_history(n, new_vectors_for(rows, features, 0, precision, float(slots.columns.itemsize == 1)), 0),
             new_search(n, sampled, 0 if sampled == n else confirmations, seed, first_rows),
             ball,
             Status.RUNNING,
@@ -264,7 +275,7 @@ class BallSolver(Solver):
         R = float((ratios * core.responses[:points]).sum()) / total
         tolerance = _FIRST_TOLERANCE * (float((ratios * core.diagonal[:points]).sum()) / total)
         rows, s, weights = KnownRows(kernel_rows, C), core.responses[:points], core.coefficients
-        R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, counters)
+        R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, MOST_MOVES, counters)
         ball.r2 = ball.delta2 - R  # steps 4, 5
         counters[UPDATES] = 0
         compact(core)
@@ -291,7 +302,9 @@ class BallSolver(Solver):
         steps = int(state.history.first[0])
         precision: Precision = "single" if state.core.buffer.dtype == np.float32 else "double"
         length = _HISTORY_WINDOWS * between
-        return new_history(n, new_vectors_for(state.problem.train, state.problem.features, length, precision), steps)
+        quantum = float(state.core.vectors.columns.itemsize == 1)
+        vectors = new_vectors_for(state.problem.train, state.problem.features, length, precision, quantum)
+        return new_history(n, vectors, steps)
 
     def advance(self, state: State, until: Until) -> Status:
         """Take further steps, enlarging the core set where it is full."""
@@ -308,6 +321,10 @@ class BallSolver(Solver):
                 continue
             if status == LESS_EMPTY:
                 compact(state.core)
+                continue
+            if status == IS_NEAR:
+                state.ball.looks_at, state.ball.guess = state.ball.guess / 2, np.inf
+                self._check(state)
                 continue
             state.status = Status(status)
             if state.status is Status.RUNNING and state.counters[PRESENTED] >= state.check_at:
@@ -350,11 +367,11 @@ class BallSolver(Solver):
 
 
 @jit(inline="always")
-def iterations(step, examples, core, history, search, ball, until, counters):
+def iterations(step, join, examples, core, history, search, ball, until, counters):
     """Take steps until a counter reaches its value of ``until``; return a Status, or one of the codes above.
 
     ``step(examples, core, history, ball, i, s, counters)``, an algorithm's, moves the centre towards the farthest
-    point, that of example i with the response s; there is a free slot.
+    point, that of example i with the response s; there is a free slot. ``join`` is as of `farthest_point`.
     """
     b = ball[0]
     if core.vectors.size[0] == 0:
@@ -366,17 +383,22 @@ def iterations(step, examples, core, history, search, ball, until, counters):
         has_entries = has_free_entries(core.vectors, 0, 1) and has_free_entries(history.vectors, 0, 1)
         if core.vectors.size[0] == len(core.members) or not has_entries:
             return MORE_ROOM
-        i, s = farthest_point(examples, core, history, search, b, counters)
+        i, s = farthest_point(join, examples, core, history, search, b, counters)
         counters[PRESENTED] += 1
         done, before = i == NO_POINT or b.stalled == _MOST_STALLED, b.r2
         if i >= 0 and not (done or np.isnan(s)):
             step(examples, core, history, b, np.uint32(i), s, counters)
         if not abs(b.r2) + abs(s) < np.inf:
             return Status.DIVERGED.value
-        if done:
-            return Status.DONE.value
+        if done or b.guess < b.looks_at:
+            return Status.DONE.value if done else IS_NEAR
         b.stalled = 0 if b.r2 > before else b.stalled + (i >= 0)
     return Status.RUNNING.value
+
+
+@jit(inline="always")
+def join_none(examples, core, ball, i, s, counters):
+    """Let only the farthest of the points that are far enough join the core set, by the step."""
 
 
 @jit(inline="always")

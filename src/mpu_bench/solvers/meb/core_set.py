@@ -22,8 +22,9 @@ from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
 from mpu_bench.core.rows import AnyRows, Rows, any_rows, nonzeros, squared_norm
+from mpu_bench.core.sparse_vectors import LONGEST
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
-from mpu_bench.core.vectors import Vectors, enlarged, entry_products, keep, put
+from mpu_bench.core.vectors import Vectors, enlarged, entry_products, has_free_entries, keep, put
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision
@@ -145,13 +146,29 @@ def row(core, examples, i, counters):
     return core.kept[kept_row(core, examples, i, counters), : core.vectors.size[0]]
 
 
+@jit
+def fetch_rows(core, order, count):
+    """Have the beginnings of the rows of some examples brought to the nearest cache, all at the same time.
+
+    With few slots most of the time were waits for them, one after the other. Their sum goes to scratch, so that the
+    compiler does not leave them out.
+    """
+    m, total = core.vectors.size[0], 0.0
+    for p in range(count):
+        row_slot = core.lru.slot_of_row[order[p]]
+        if row_slot >= 0:
+            total += core.kept[row_slot, 0] + core.kept[row_slot, m - 1]
+    core.buffer[0] = total
+
+
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is
 def kept_row(core, examples, i, counters):
     """Return the slot of row i in the cache, after computing its missing values."""
     row_slot = core.lru.slot_of_row[i]
     if row_slot < 0 or core.lengths[row_slot] < core.vectors.size[0]:
         row_slot = _completed_row(core, examples, i, counters)
-    touch(core.lru, row_slot)
+    if len(core.kept) < len(core.slots):  # else no row ever has to leave
+        touch(core.lru, row_slot)
     return row_slot
 
 
@@ -160,6 +177,7 @@ def _completed_row(core, examples, i, counters):
     m, row_slot = core.vectors.size[0], core.lru.slot_of_row[i]
     if row_slot < 0:
         row_slot = claim(core.lru, i)
+        touch(core.lru, row_slot)
         core.lengths[row_slot] = 0
     known = core.lengths[row_slot]
     missing, slot = core.kept[row_slot, known:m], np.int64(core.slots[i])
@@ -185,6 +203,13 @@ def squared_point_norm(kernel: Kernel, squared_norm: NDArray[np.float64], C: flo
 
 
 @jit(inline="always")
+def has_room(core, times):
+    """Return whether there are slots for so many more examples."""
+    has_entries = has_free_entries(core.vectors, core.vectors.entries.blocks[LONGEST], times - 1)
+    return core.vectors.size[0] + times <= len(core.members) and has_entries
+
+
+@jit(inline="always")
 def add_slot(core, examples, i, response):
     """Put example i, whose response is given, into the next slot, with weight zero; return the slot."""
     slot = core.vectors.size[0]
@@ -194,6 +219,27 @@ def add_slot(core, examples, i, response):
     core.diagonal[slot] = np.float64(value_with_itself(examples, core.vectors, slot)) + 1.0 + 1.0 / cost_of(examples, i)
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
+
+
+@jit
+def with_weight(core):
+    """Return how many examples have a weight above zero."""
+    count = 0
+    for slot in range(core.vectors.size[0]):
+        count += core.coefficients[slot] != 0.0
+    return count
+
+
+@jit
+def gap_of_core_set(core, examples, R):
+    """Return the SVM's gap (`certificate.py`) of beta = alpha / R, if there were no other examples than these."""
+    gap = 0.0
+    for slot in range(core.vectors.size[0]):
+        C, s = cost_of(examples, core.members[slot]), core.responses[slot]
+        own = core.signs[slot] * core.coefficients[slot] / (C * R)
+        loss = max(0.0, 1.0 - s / R + own)
+        gap += R * C * (loss * loss - own * own)
+    return gap
 
 
 def compact(core: CoreSet) -> None:

@@ -15,9 +15,10 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.vectors import Vectors, move, put
-from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
+from mpu_bench.solvers.meb.core_set import fetch_rows, row, sum_of_products, total, values_from
 
 NO_POINT, NOT_YET = -1, -2  # instead of a point
+_SLOTS_PER_POINT = 8  # of a sample all of whose points join, where that is large
 _MOST_VALUES = 1 << 23  # kernel values of a part of all points: some tenths of a second
 
 
@@ -44,7 +45,8 @@ class Search(NamedTuple):
     generator: NDArray[np.uint64]
     sampled: int  #: how many points a sample has
     confirmations: int  #: how many fresh samples must agree that it ends, or -1: all points
-    agreed: NDArray[np.int64]  #: (1,) how many of all points have agreed, the first ones, since the last step
+    agreed: NDArray[np.int64]  #: (1,) how many of all points have agreed since the last step
+    first: NDArray[np.int64]  #: (1,) from which point on they are asked
     first_rows: NDArray[np.floating[Any]]  #: K of the points that the ball at the start is that of
 
 
@@ -56,8 +58,8 @@ def new_history(n: int, vectors: Vectors, steps: int) -> History:
 
 def new_search(n: int, sampled: int, confirmations: int, seed: int, first_rows: NDArray[np.floating[Any]]) -> Search:
     """Return a search among n points, and for the first ball."""
-    order, agreed = np.arange(n, dtype=np.uint32), np.zeros(1, np.int64)
-    return Search(order, rng(seed, "ball"), sampled, confirmations, agreed, first_rows)
+    order, agreed, first = np.arange(n, dtype=np.uint32), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    return Search(order, rng(seed, "ball"), sampled, confirmations, agreed, first, first_rows)
 
 
 @jit
@@ -79,29 +81,39 @@ def shortfall(ball):
 
 
 @jit(inline="always")
-def farthest_point(examples, core, history, search, ball, counters):
+def farthest_point(join, examples, core, history, search, ball, counters):
     """Return the point farthest from the centre and its response; for the point `NO_POINT` when the algorithm ends.
 
     It is `NOT_YET` where no sample and none of those of all points that there was time for is far enough: the next call
-    goes on. The response is no number where one of those looked at is none.
+    goes on. The response is no number where one of those looked at is none. ``join(examples, core, ball, i, s,
+    counters)``, an algorithm's, is called with each that is far enough.
     """
     n, enough = len(search.order), (ball.delta2 - ball.r2) - shortfall(ball)
     for attempt in range(1 + abs(search.confirmations)):
         asks_all = search.confirmations < 0 and attempt == 1
         first = search.agreed[0] if asks_all else 0
         last = min(n, first + 1 + _MOST_VALUES // core.vectors.size[0]) if asks_all else search.sampled
+        if ball.adds_all:  # a part of what SMO has to do with them
+            last = max(last, min(n, first + core.vectors.size[0] // _SLOTS_PER_POINT))
         if not asks_all and last < n:
             draw(search.order, last, search.generator)
+            if len(core.kept) == n:
+                fetch_rows(core, search.order, last)
         farthest, least = np.uint32(0), np.inf
         for p in range(first, last):
-            i = np.uint32(p) if asks_all else search.order[p]
+            i = np.uint32((search.first[0] + p) % n) if asks_all else search.order[p]
             s = response(examples, core, history, i, ball, counters)
             if np.isnan(s):
                 return np.int64(i), s
+            if s < enough:
+                join(examples, core, ball, i, s, counters)
             if s < least or (s == least and i < farthest):
                 farthest, least = i, s
         counters[KERNEL_EVALUATIONS] += core.active[0] * (last - first)
         if least < enough:
+            ball.looked_at = last - first
+            if asks_all and ball.adds_all:  # those before were asked a moment ago
+                search.first[0] = (search.first[0] + last) % n
             search.agreed[0] = 0
             return np.int64(farthest), least
         if asks_all:
@@ -115,6 +127,10 @@ def response(examples, core, history, i, ball, counters):
     slot, m = core.slots[i], core.vectors.size[0]
     if slot >= 0:
         return ball.scale * core.responses[slot]
+    all_kept = len(core.kept) == len(core.slots)  # there is room for a row of every example
+    if all_kept and len(history.changes) == 0:
+        score = sum_of_products(core.coefficients, row(core, examples, i, counters)) + ball.bias
+        return ball.scale * (2.0 * examples.labels[i] - 1.0) * score
     steps = history.first[0] + history.vectors.size[0]
     behind, missing = steps - history.known[i], m
     if core.lru.slot_of_row[i] >= 0:
@@ -126,7 +142,7 @@ def response(examples, core, history, i, ball, counters):
         score = history.sums[i] + sum_of_products(changes, kernel_row) + total(changes)
         counters[KERNEL_COMPUTED] += behind
     else:
-        if len(core.kept) == len(core.slots):  # there is room for a row of every example
+        if all_kept:
             kernel_row = row(core, examples, i, counters)
         else:
             kernel_row = core.buffer[:m]

@@ -18,7 +18,7 @@ import numpy as np
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS, UPDATES
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.meb.ball import BallSolver, iterations
+from mpu_bench.solvers.meb.ball import BallSolver, iterations, join_none
 from mpu_bench.solvers.meb.core_set import add_slot, cost_of, row
 from mpu_bench.solvers.meb.farthest import remember
 
@@ -39,7 +39,7 @@ class FW(BallSolver):
 
 @jit
 def _iterate(examples, core, history, search, ball, until, counters):
-    return iterations(_step, examples, core, history, search, ball, until, counters)
+    return iterations(_step, join_none, examples, core, history, search, ball, until, counters)
 
 
 @jit(inline="always")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.meb.ball import BallSolver, iterations
+from mpu_bench.solvers.meb.ball import BallSolver, iterations, join_none
 from mpu_bench.solvers.meb.fw import move, towards
 
 
@@ -33,7 +33,7 @@ class MFW(BallSolver):
 
 @jit
 def _iterate(examples, core, history, search, ball, until, counters):
-    return iterations(_step, examples, core, history, search, ball, until, counters)
+    return iterations(_step, join_none, examples, core, history, search, ball, until, counters)
 
 
 @jit(inline="always")

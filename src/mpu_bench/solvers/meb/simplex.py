@@ -21,7 +21,7 @@ from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.meb.core_set import CoreSet, Examples, cost_of, kept_row
 
 _LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
-_MOST_MOVES, _MOST_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
+MOST_MOVES, _MOST_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
 _SLOTS_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 
 
@@ -71,11 +71,11 @@ def _(points, slot):
 
 
 @jit
-def minimise(points, s, signs, coefficients, diagonal, R, tolerance, counters):
+def minimise(points, s, signs, coefficients, diagonal, R, tolerance, most, counters):
     """Move weights until no response with weight is more than a tolerance above the least one; return the new R.
 
-    It ends before where it has made its most moves, where rounding leaves none, and where a response is no number. R is
-    given at the weights at hand. The scale of the core set is 1 here.
+    It ends before where it has made its ``most`` moves, where rounding leaves none, and where a response is no number.
+    R is given at the weights at hand. The scale of the core set is 1 here.
 
     Parameters
     ----------
@@ -83,11 +83,12 @@ def minimise(points, s, signs, coefficients, diagonal, R, tolerance, counters):
     s, signs, coefficients, diagonal : array of float64
         As of the core set; the responses are as many as there are points.
     R, tolerance : float
+    most : int
     counters : array of int64
     """
     m, computed = len(s), counters[KERNEL_COMPUTED]
-    for _ in range(min(_MOST_MOVES, _MOST_VALUES // m)):
-        i, largest = _extremes(s, coefficients)
+    i, largest = _extremes(s, coefficients)
+    for _ in range(min(most, _MOST_VALUES // m)):
         if not largest - s[i] > tolerance or counters[KERNEL_COMPUTED] - computed > _MOST_VALUES:
             break
         row_i = points.rows[index_of_row(points, i, counters), :m]
@@ -101,21 +102,19 @@ def minimise(points, s, signs, coefficients, diagonal, R, tolerance, counters):
             break
         R += t * (t * curvature - 2.0 * (s[j] - s[i]))
         coefficients[i], coefficients[j] = gets, gives
-        _move(s, signs, t * signs[i], row_i, -t * signs[j], row_j)
-        # the rows hold K alone: the diagonal of k~ has 1/C more
-        s[i] += t / loss_weight(points, i)
-        s[j] -= t / loss_weight(points, j)
+        gains, loses = t / loss_weight(points, i), t / loss_weight(points, j)
+        i, largest = _move(s, signs, coefficients, i, t * signs[i], row_i, gains, j, -t * signs[j], row_j, loses)
         counters[UPDATES] += 1
     return R
 
 
 @jit(inline="always")
-def minimise_core_set(core, examples, R, tolerance, counters):
+def minimise_core_set(core, examples, R, tolerance, most, counters):
     """Move weights of the core set as `minimise` does; return the new R."""
     points, m = RowsOfCoreSet(core.kept, core, examples), core.vectors.size[0]
     core.active[0] = m
     s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
-    return minimise(points, s, signs, coefficients, core.diagonal, R, tolerance, counters)
+    return minimise(points, s, signs, coefficients, core.diagonal, R, tolerance, most, counters)
 
 
 @jit
@@ -123,18 +122,53 @@ def _extremes(s, coefficients):
     """Return the slot of the least response, and the largest response with weight."""
     least, largest, block = -order(np.inf), order(-np.inf), 0
     for start in range(0, len(s), _SLOTS_AT_ONCE):
-        responses, weights = s[start : start + _SLOTS_AT_ONCE], coefficients[start:]
-        least_here = largest_here = order(-np.inf)
-        for k in range(len(responses)):
-            least_here = max(least_here, -order(responses[k]))
-            largest_here = max(largest_here, order(responses[k] if weights[k] != 0.0 else -np.inf))
+        least_here, largest_here = _extremes_of_block(s[start : start + _SLOTS_AT_ONCE], coefficients[start:])
         if least_here > least:
             least, block = least_here, start
         largest = max(largest, largest_here)
+    return _slot_of_least(s, block, least), number(largest)
+
+
+@jit
+def _move(s, signs, coefficients, i, change_i, row_i, gains, j, change_j, row_j, loses):
+    """Bring the responses up to date with a move from slot j to slot i, and return their extremes, in one pass.
+
+    The rows hold K alone; by its diagonal, which has 1/C more, the response of i ``gains`` and that of j ``loses``.
+    """
+    least, largest, block = -order(np.inf), order(-np.inf), 0
+    for start in range(0, len(s), _SLOTS_AT_ONCE):
+        end = start + _SLOTS_AT_ONCE
+        responses, others, ks_i, ks_j = s[start:end], signs[start:], row_i[start:], row_j[start:]
+        for k in range(len(responses)):
+            responses[k] += others[k] * (
+                change_i * (np.float64(ks_i[k]) + 1.0) + change_j * (np.float64(ks_j[k]) + 1.0)
+            )
+        if start <= i < end:
+            s[i] += gains
+        if start <= j < end:
+            s[j] -= loses
+        least_here, largest_here = _extremes_of_block(responses, coefficients[start:])
+        if least_here > least:
+            least, block = least_here, start
+        largest = max(largest, largest_here)
+    return _slot_of_least(s, block, least), number(largest)
+
+
+@jit(forceinline=True)
+def _extremes_of_block(responses, weights):
+    least = largest = order(-np.inf)
+    for k in range(len(responses)):
+        least = max(least, -order(responses[k]))
+        largest = max(largest, order(responses[k] if weights[k] != 0.0 else -np.inf))
+    return least, largest
+
+
+@jit(forceinline=True)
+def _slot_of_least(s, block, least):
     responses, offset = s[block : block + _SLOTS_AT_ONCE], _SLOTS_AT_ONCE
     for k in range(len(responses)):
         offset = min(offset, k if -order(responses[k]) == least else _SLOTS_AT_ONCE)
-    return min(block + offset, len(s) - 1), number(largest)  # none is found among numbers that are none
+    return min(block + offset, len(s) - 1)  # none is found among numbers that are none
 
 
 @jit
@@ -172,9 +206,3 @@ def _gain(rise, coefficient, curvature):
     rise = rise if coefficient != 0.0 else 0.0
     rise = rise if rise > 0.0 else 0.0
     return np.float64(rise * rise / curvature).view(np.int64)
-
-
-@jit
-def _move(s, signs, change_i, row_i, change_j, row_j):
-    for k in range(len(s)):
-        s[k] += signs[k] * (change_i * (np.float64(row_i[k]) + 1.0) + change_j * (np.float64(row_j[k]) + 1.0))
