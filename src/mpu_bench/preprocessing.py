@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
@@ -39,6 +40,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was computed in more than one way
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")  # as pandas writes whole numbers of a column that lacks some
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -115,11 +117,28 @@ class CategoricalColumn(Strict):
         indices = {word: index for index, word in enumerate(self.categories)}
         absent = -1 if self.exact else indices.get(MISSING, -1)
         codes = np.array([indices.get(word, absent if word in _MISSING_WORDS else -1) for word in words], np.intp)
+        alike = {} if self.exact else _by_value(self.categories)
         for row in np.flatnonzero(codes < 0):
-            codes[row] = next(
-                (indices[word] for word in _other_words(cells[row], self.categories) if word in indices), -1
-            )
+            if isinstance(cells[row], str):
+                codes[row] = alike.get(_value_of(words[row]), -1)
+            else:
+                others = _other_words(cells[row], self.categories)
+                codes[row] = next((indices[word] for word in others if word in indices), -1)
         return codes
+
+
+def _by_value(words: Sequence[str]) -> dict[str, int]:
+    """Return the index of the one word that has a value; where several have it, they are told apart to the letter."""
+    values = list(map(_value_of, words))
+    times = Counter(values)
+    return {value: index for index, value in enumerate(values) if times[value] == 1}
+
+
+def _value_of(word: str) -> str:
+    """Return what a word is however a program writes it: 1 for 1.0, and true for True; 007 and 1.10 are themselves."""
+    lower = word.lower()
+    whole = _WHOLE.fullmatch(word)
+    return whole[1] if whole else lower if lower in ("true", "false") else word
 
 
 def _other_words(cell: Any, words: Iterable[str]) -> Iterator[str]:
@@ -223,8 +242,9 @@ class Table(Strict):
             As of `ordered`; with row and column, where a number is none.
         """
         table = self.ordered(table)
+        given = {str(name) for name in table.columns}
         parts: list[Any] = []
-        for i, column in enumerate(column for column in self.columns if column.name in table.columns):
+        for i, column in enumerate(column for column in self.columns if column.name in given):
             texts = table.iloc[:, i]
             if isinstance(column, NumberColumn):
                 parts.append(column.values(texts, first_row)[:, np.newaxis])

@@ -19,10 +19,11 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.user_files.adding import Wishes, options_of
+from mpu_bench.errors import DataError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.experiment.plan import plan
 from mpu_bench.selection.candidates import Candidate, Facts, candidates
-from mpu_bench.selection.repetition import config_of
+from mpu_bench.selection.repetition import config_of, model_of
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Evaluated, Evaluation, _scores, answer, model_path
@@ -116,3 +117,19 @@ def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> No
         run, problem = repeated(tmp_path / "repeat.yaml", source.home)
         assert run.checkpoints[-1].passes == 3
         np.testing.assert_allclose(run.model.scores(problem.test), chosen.model_.scores(problem.test), rtol=1e-6)
+
+
+def test_a_file_that_changes_meanwhile_is_not_what_the_model_was_trained_on(tmp_path: Path) -> None:
+    """New rows are treated as those were, and other processes do not go on with others."""
+    path = tmp_path / "mine.csv"
+    path.write_text("a,label\n" + "1,no\n2,yes\n" * 30, encoding="utf-8")
+    source, data = source_of(path).begun()
+    chosen = mpu_bench.DCDClassifier(random_state=0).fit(data.X, data.y)
+    expected = model_of(chosen, source)
+    path.write_text("a,label\n" + "1,no\n9,yes\n" * 30, encoding="utf-8")
+    assert load_problem(catalog.card(source.dataset, source.options), source.home).fingerprint != source.fingerprint
+    found = model_of(chosen, source)
+    assert found.preprocessing == expected.preprocessing
+    assert found.origin.trained_on == expected.origin.trained_on
+    with pytest.raises(DataError, match="mine: its data have changed since it was begun; run again"):
+        source.load()

@@ -20,7 +20,7 @@ from mpu_bench.core.rows import Rows, count, take
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import digest_stream, open_content
-from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
 from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.display.terminal import Drawn
@@ -30,7 +30,7 @@ from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import SavedModel, load
-from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.preprocessing import Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
 
@@ -104,10 +104,22 @@ class _InFileError(DataError):
 def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Piece]:
     """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), home)
+    card = catalog.card(name, dict(saved.origin.options) if same else {})
+    problem = load_problem(card, home)
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
+        )
+    if saved.preprocessing is not None and not _is_alike(preprocessing_of(card, home), saved.preprocessing):
+        raise DataError(
+            f"{name}: its rows are scaled or coded by other training rows than those of the model, or have changed "
+            "since; name a file with raw rows instead, or train the model again"
+        )
+    before, now = saved.origin.trained_on, training_content(card, home)
+    if same and card.split is not None and before and now and before != now:
+        raise DataError(
+            f"{name}: has changed since the model was trained, and its test rows are drawn anew: some may have trained "
+            "the model; train it again"
         )
     names = saved.classes.indices([*problem.classes])
     for first in range(0, problem.n_test, _ROWS_AT_ONCE):
@@ -116,6 +128,12 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
         if saved.constant is not None:
             rows = with_constant(rows, saved.raw_features, saved.constant)
         yield Piece(first + 1, None, rows, names[problem.test_labels[chosen]])
+
+
+def _is_alike(one: Preprocessing | None, other: Preprocessing) -> bool:
+    """Return whether both make the same features of raw rows, however these are written and those are stored."""
+    kept = {name: getattr(other, name) for name in ("sparse", "first_index", "label") if hasattr(other, name)}
+    return one is not None and one.model_copy(update=kept) == other
 
 
 def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:

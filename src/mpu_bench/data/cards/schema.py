@@ -123,6 +123,15 @@ class _Card(Strict):
         return self
 
     @model_validator(mode="after")
+    def _knows_the_class_of_each_label(self) -> Self:
+        classes: dict[str, str] = {}
+        for name, labels in self.classes.items():
+            for label in labels:
+                if (other := classes.setdefault(label.strip(), name)) != name:
+                    raise MisfitError("classes", f"the label '{label}' is in two classes, '{other}' and '{name}'")
+        return self
+
+    @model_validator(mode="after")
     def _has_both_signs(self) -> Self:
         for name in self.positive or ():
             if name not in self.classes:
@@ -172,8 +181,14 @@ class _Card(Strict):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive."""
-        return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positives))
+        """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive.
+
+        Where the positive one is called ``rest``, it is ``others``.
+        """
+        if self.positive is None:
+            return tuple(self.classes)
+        positive = "+".join(self.positives)
+        return "others" if positive == "rest" else "rest", positive
 
     @property
     def class_words(self) -> tuple[tuple[str, ...], ...]:
