@@ -162,6 +162,15 @@ def test_vectors_are_read_as_svmlight_and_as_tables(called, place: Path) -> None
     assert "has 2 columns besides the label; the model takes 5" in called("predict", "m.mpu", "rows.csv")[1]
 
 
+def test_words_that_the_model_does_not_know_are_told(called, place: Path, model: str) -> None:
+    assert "warning" not in called("predict", model, "rows.csv")[1]
+    (place / "other.csv").write_text((HEADING + ROWS).replace("state", "State").replace(",,", ",x,"), encoding="utf-8")
+    code, said = called("evaluate", model, "other.csv")
+    assert code == 0
+    words = "the training rows have none of its words, such as 'State'; the model ignores them"
+    assert f"warning: column 'sort of */ \"work\"': {words}" in said
+
+
 def test_rows_prepared_by_other_training_rows_are_not_evaluated(mpu_bench: Called, place: Path) -> None:
     """They are scaled otherwise, so that the error would be false."""
     lines = [f"{'no' if i % 2 else 'yes'},{i % 7 + 9 * (i % 2)},{i}" for i in range(200)]

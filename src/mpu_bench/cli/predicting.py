@@ -30,11 +30,13 @@ from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import SavedModel, load
-from mpu_bench.preprocessing import Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.preprocessing import CategoricalColumn, Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
+from mpu_bench.texts import one_line
 
 _ROWS_AT_ONCE = 4096
+_MOST_SHOWN = 60  # characters of a word
 _MOST_SCORES = 10_000_000  # that are kept to be ranked
 
 
@@ -144,6 +146,8 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
     first = 1
     for raw, labels in parts:
         try:
+            if first == 1:
+                _warn_of_unknown_words(saved, raw)
             rows = saved.rows(raw, first)
             classes = saved.classes.indices(labels, first) if labelled and labels is not None else None
         except DataError as error:
@@ -151,6 +155,17 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
         piece = Piece(first, raw, rows, classes)
         first += len(piece)
         yield piece
+
+
+def _warn_of_unknown_words(saved: SavedModel, raw: Any) -> None:
+    """Say which columns may be written otherwise than those that trained the model: none of their words is known."""
+    for column in saved.preprocessing.columns if isinstance(saved.preprocessing, Table) else ():
+        if isinstance(column, CategoricalColumn) and len(raw) and (column.codes(raw[column.name]) < 0).all():
+            found = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)
+            say(
+                f"warning: column '{column.name}': the training rows have none of its words, such as '{found}'; the "
+                "model ignores them"
+            )
 
 
 def _of_vectors(saved: SavedModel, file: UserFile) -> Iterator[tuple[Any, list[str] | None]]:
