@@ -158,7 +158,7 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
 
 
 def _warn_of_unknown_words(saved: SavedModel, raw: Any) -> None:
-    """Say which columns may be written otherwise than those that trained the model: none of their words is known."""
+    """Warn of columns that may be written otherwise than in the training rows: none of their words is known."""
     for column in saved.preprocessing.columns if isinstance(saved.preprocessing, Table) else ():
         if isinstance(column, CategoricalColumn) and len(raw) and (column.codes(raw[column.name]) < 0).all():
             found = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)

@@ -147,6 +147,7 @@ def test_a_card_may_extend_another(own):
         (MINIMAL.replace("make it}", "make it, sha256: abc}"), ", line 4: files.points.sha256: must match"),
         (MINIMAL.replace("train: points", "train: point"), "file 'point' is used, but 'files' does not list it"),
         (MINIMAL.replace("features: 2", "features: 2\nstorage: dens"), ", line 8: storage: must be 'auto', 'dense'"),
+        (MINIMAL + "multiply_by: 0\n", ", line 8: multiply_by: must not be 0"),
         (MINIMAL + "scale: standard\n", ", line 8: scale: 'standard' fills every zero; it needs 'storage: dense'"),
         (
             MINIMAL + "expect:\n  train: {rows: 3, classes: {'-1': 1, '+1': 1}}\n",

@@ -91,6 +91,13 @@ def test_the_fingerprint_is_of_content_and_preparation(world, tmp_path):
     assert load_problem(world.card(), third).fingerprint != plain
 
 
+def test_the_fingerprint_tells_which_class_is_the_second(world):
+    """In the order of a card of the user's, which may be turned around; the order that is usual is not written."""
+    turned = SVMLIGHT.replace('["-1", "+1"]', '["+1", "-1"]')
+    assert world.load().fingerprint != world.load(turned).fingerprint
+    assert "order_of_classes" not in world.card().preparation()
+
+
 def test_describe(world):
     card = world.card(SVMLIGHT + "expect:\n  train: {rows: 3}\n")
     before = describe(card, world.home)
