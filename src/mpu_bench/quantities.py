@@ -25,7 +25,7 @@ class RunStatus(StrEnum):
     CRASHED = "crashed"
     ERROR = "error"
     DIVERGED = "diverged"
-    UNAVAILABLE = "unavailable"  #: its data cannot be had, or a package that its solver trains with is not installed
+    UNAVAILABLE = "unavailable"  #: its data are missing, or a package that its solver trains with is not installed
     SKIPPED = "skipped"
     NOT_RUN = "not run"  #: planned, and nothing is stored of it yet
 

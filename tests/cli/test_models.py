@@ -268,3 +268,16 @@ def test_a_model_that_could_not_be_written_is_saved_another_time(place: Path, mp
     assert mpu_bench(*command).returncode == 0
     assert len(list(in_the_way.iterdir())) == len(rows()) == 2
     assert [row["reason"] for row in rows()] == ["", ""]
+
+
+def test_options_of_files_are_refused_for_a_dataset(called, place: Path, model: str) -> None:
+    code, said = called("evaluate", model, "checkerboard", "--label", "y", "--header")
+    assert (code, "--label, --header: cannot be given for 'checkerboard', which is a dataset" in said) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["predict m.mpu empty.csv --out found.csv", "evaluate m.mpu empty.csv"])
+def test_a_file_without_rows_is_one_message(called, place: Path, model: str, command: str) -> None:
+    (place / "empty.csv").write_text(HEADING, encoding="utf-8")
+    code, said = called(*command.split())
+    assert (code, "empty.csv: has no rows" in said) == (2, True)
+    assert not (place / "found.csv").exists()

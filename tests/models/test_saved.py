@@ -145,6 +145,12 @@ def test_a_label_that_no_class_has_is_one_message() -> None:
         table_model().score(FRAME, ["0", "x", "1"])
 
 
+@pytest.mark.parametrize("dtype", [complex, "M8[s]", "m8[s]"])
+def test_what_is_no_real_number_is_one_message(dtype: Any) -> None:
+    with pytest.raises(DataError, match="the rows are not numeric: they are of type"):
+        saved("linear").predict(np.zeros((2, FEATURES), dtype))
+
+
 def test_a_row_whose_score_is_not_finite_is_named() -> None:
     model = SavedModel(LinearModel(np.full((1, FEATURES), 1e200)), Classes.of([0, 1]), FEATURES)
     rows = np.zeros((3, FEATURES))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,9 @@ def pieces_of(
     """
     path = Path(data)
     if not is_file(path) and data in catalog.names():
+        given = {"--label": label, "--separator": separator, "--header": header}
+        if of_files := [name for name, value in given.items() if value is not None]:
+            raise ConfigError(f"{', '.join(of_files)}: cannot be given for '{data}', which is a dataset, not a file")
         yield from _prepared(saved, data, home)
         return
     known, separator = (*_names(saved), *([label] if label else ())), unnamed(separator)
@@ -282,16 +286,20 @@ def _pieces(
     return pieces_of(saved, data, label, labelled, home=options.home, separator=separator, header=header)
 
 
-def check_free(path: Path | None, force: bool) -> None:
-    """Raise an error if a file would be overwritten without --force.
+def check_free(path: Path | None, force: bool, read: Sequence[Path | str | None] = ()) -> None:
+    """Raise an error if a file would be overwritten without --force, or one that is read.
 
     Raises
     ------
     ConfigError
         If there is a file of that name.
     """
-    if path is not None and path.exists() and not force:
+    if path is None or not path.exists():
+        return
+    if not force:
         raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
+    if any(os.path.realpath(path) == os.path.realpath(each) for each in read if each is not None):
+        raise ConfigError(f"{path}: is read here, and would be overwritten; name another file")
 
 
 def _predictions(
@@ -315,6 +323,8 @@ def _predictions(
             begun = True
         rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
         yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
+    if not begun:
+        raise DataError(f"{data}: has no rows")
 
 
 def _csv(rows: list[list[Any]]) -> str:
@@ -382,6 +392,8 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
     for words, text in (ranked or {}).items():
         shown.tell(f"{words}: {text}")
     names = saved.classes.names
+    if len(names) == 2:
+        shown.tell(f"positive class: {names[1]}")
     rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
     headings = ["of class", *(f"as {name}" for name in names)]
     shown.print(Drawn(tables.Table(headings, rows, "l" + "r" * len(names)), framed=False))

@@ -107,9 +107,9 @@ def _check(form: str, shape: Shape) -> None:
 def _text(rows: Sequence[Summary], form: str, shape: Shape) -> str:
     if form == "csv" and shape == _AS_ALWAYS:
         return csv_text([row.table_row() for row in rows])
-    made = _crossed(rows, shape) if shape.rows else _table(rows, shape)
+    shaped = _crossed(rows, shape) if shape.rows else _table(rows, shape)
     writers = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex, "html": tables.html}
-    return writers[form](replace(made, title=shape.caption, name=shape.label))
+    return writers[form](replace(shaped, title=shape.caption, name=shape.label))
 
 
 def _parquet(rows: Sequence[Summary]) -> bytes:

@@ -46,7 +46,7 @@ class Level:
 
     label: str
     y: float
-    category: int | None = None  #: the place of the bars that it stands beside; across the panel without
+    category: int | None = None  #: the index of the bars that it stands beside; across the panel without
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Panel:
     critical_difference : float
         Of average ranks.
     groups : tuple of tuple of int
-        The places in ``names`` of the first and the last of solvers that are not told apart.
+        The indices in ``names`` of the first and the last of solvers that are not told apart.
     """
 
     title: str

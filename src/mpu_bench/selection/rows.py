@@ -110,11 +110,20 @@ class Data:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The training rows in random order, such that any of the first parts has every class; (n,)."""
+        """The training rows in random order, such that any of the first parts has every class; (n,).
+
+        So has the validation set, at its end, of which there are rows enough.
+        """
         order = np.random.default_rng([self.seed, 1]).permutation(self.problem.n)
+        labels, classes = self.y[order], range(len(self.problem.classes))
+        ahead = np.concatenate([np.flatnonzero(labels == c)[:_FEWEST] for c in classes])
+        order = np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
         labels = self.y[order]
-        ahead = np.concatenate([np.flatnonzero(labels == c)[:_FEWEST] for c in range(len(self.problem.classes))])
-        return np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
+        lacking = set(classes) - set(labels[self.learned_from :].tolist()) if not self.is_cross_validated else ()
+        if not lacking:
+            return order
+        behind = np.concatenate([np.flatnonzero(labels == c)[_FEWEST:][-_FEWEST:] for c in lacking])
+        return np.concatenate([np.delete(order, behind), order[np.sort(behind)]])
 
     @property
     def is_cross_validated(self) -> bool:

@@ -249,10 +249,14 @@ def forget_plugins() -> None:
         _SOURCES.pop(module, None)
 
 
-def end_descriptions() -> None:
-    """End the processes that describe plugins; a later question starts them anew."""
-    if process := sys.modules.get("mpu_bench.solvers.plugins.process"):
-        process.close()
+@contextmanager
+def descriptions() -> Iterator[None]:
+    """End afterwards the processes that describe plugins; a later question starts them anew."""
+    try:
+        yield
+    finally:
+        if process := sys.modules.get("mpu_bench.solvers.plugins.process"):
+            process.close()
 
 
 def plugin_of(name: str) -> PluginSource | None:

@@ -204,8 +204,8 @@ def _numbers(piece: pd.DataFrame, name: str, file: UserFile, row: int, card: Tab
     where = f"{file.path}, row {row + int(piece.index[index])}, column '{name}'"
     if missing[index]:
         raise DataError(f"{where}: no number; write 'missing: median' or 'missing: drop' into {card.origin}")
-    found = one_line(str(piece[name].iloc[index]), 100)
-    raise DataError(f"{where}: '{found}' is not a finite number; write 'categorical' or 'omitted' beside the column")
+    value = one_line(str(piece[name].iloc[index]), 100)
+    raise DataError(f"{where}: '{value}' is not a finite number; write 'categorical' or 'omitted' beside the column")
 
 
 def _is_sparse(table: Table, numbers: Mapping[str, Fitted], card: TableCard) -> bool:
