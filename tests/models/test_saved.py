@@ -203,3 +203,17 @@ def test_files_of_version_1_are_read(name: str) -> None:
     frame = pd.DataFrame(expected["rows"], columns=expected["columns"])
     assert found.predict(frame).tolist() == expected["labels"]
     assert np.allclose(found.scores(frame), expected["scores"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_table_of_arrow_has_names_for_its_columns() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    model = SavedModel(linear(), Classes.of(["no", "yes"]), 5, TABLE)
+    names = [column.name for column in TABLE.columns if column.name != TABLE.label]
+    frame = pd.DataFrame({name: ["1", "2", None] if name == names[0] else ["a", "2", "3"] for name in names})
+    frame[names[2]] = [1.0, 2.5, 3.0]
+    expected = model.scores(frame)
+    table = arrow.Table.from_pandas(frame[names[::-1]])
+    assert np.array_equal(model.scores(table), expected)
+    assert np.array_equal(model.scores(table.combine_chunks().to_batches()[0]), expected)
+    with pytest.raises(DataError, match="lacks"):
+        model.scores(table.drop_columns(names[:1]))

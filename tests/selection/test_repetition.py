@@ -20,6 +20,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.user_files.adding import Wishes, options_of
+from mpu_bench.errors import DataError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.experiment.plan import plan
 from mpu_bench.selection.candidates import Candidate, Facts, candidates
@@ -119,6 +120,22 @@ def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> No
         np.testing.assert_allclose(run.model.scores(problem.test), chosen.model_.scores(problem.test), rtol=1e-6)
 
 
+def test_a_file_that_changes_meanwhile_is_not_what_the_model_was_trained_on(tmp_path: Path) -> None:
+    """New rows are treated as those were, and other processes do not go on with others."""
+    path = tmp_path / "mine.csv"
+    path.write_text("a,label\n" + "1,no\n2,yes\n" * 30, encoding="utf-8")
+    source, data = source_of(path).begun()
+    chosen = mpu_bench.DCDClassifier(random_state=0).fit(data.X, data.y)
+    expected = model_of(chosen, source)
+    path.write_text("a,label\n" + "1,no\n9,yes\n" * 30, encoding="utf-8")
+    assert load_problem(catalog.card(source.dataset, source.options), source.home).fingerprint != source.fingerprint
+    found = model_of(chosen, source)
+    assert found.preprocessing == expected.preprocessing
+    assert found.origin.trained_on == expected.origin.trained_on
+    with pytest.raises(DataError, match="mine: its data have changed since it was begun; run again"):
+        source.load()
+
+
 def test_a_dataset_of_any_name_is_trained_again(folder: Path, tmp_path: Path) -> None:
     """An experiment's name has ASCII letters alone, and a hundred at most."""
     for name in ("donn\u00e9es", "\u6570\u636e", "_first+second", "n" * 95):
@@ -138,7 +155,7 @@ def test_the_config_says_that_errors_will_differ(folder: Path, tmp_path: Path) -
 
 def test_a_model_of_a_dataset_keeps_the_options_of_that(tmp_path: Path) -> None:
     source = Source("checkerboard", {"rows": 300, "test_rows": 50}, DataDirectory.from_options(tmp_path / "home"))
-    source.load()
+    source, _ = source.begun()
     assert dict(model_of(trained(), source).origin.options) == {"rows": 300, "test_rows": 50}
 
 
@@ -151,7 +168,8 @@ def trained() -> Any:
 
 def test_it_is_said_where_no_labels_were_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source("checkerboard", {"rows": 300, "test_rows": 50}, DataDirectory.from_options(tmp_path / "home"))
-    saved, features = model_of(trained(), source), source.load().sample
+    source, data = source.begun()
+    saved, features = model_of(trained(), source), data.sample
     monkeypatch.setenv("PATH", "")
     files, told = exports_of(saved, features, None)
     assert "model.c" in files

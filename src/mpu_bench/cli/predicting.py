@@ -21,7 +21,7 @@ from mpu_bench.core.rows import Rows, count, take
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import digest_stream, open_content
-from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
 from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.display.terminal import Drawn
@@ -31,11 +31,13 @@ from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import SavedModel, load
-from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.preprocessing import CategoricalColumn, Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
+from mpu_bench.texts import one_line
 
 _ROWS_AT_ONCE = 4096
+_MOST_SHOWN = 60  # characters of a word
 _MOST_SCORES = 10_000_000  # that are kept to be ranked
 
 
@@ -108,10 +110,22 @@ class _InFileError(DataError):
 def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Piece]:
     """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), home)
+    card = catalog.card(name, dict(saved.origin.options) if same else {})
+    problem = load_problem(card, home)
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
+        )
+    if saved.preprocessing is not None and not _is_alike(preprocessing_of(card, home), saved.preprocessing):
+        raise DataError(
+            f"{name}: its rows are scaled or coded by other training rows than those of the model, or have changed "
+            "since; name a file with raw rows instead, or train the model again"
+        )
+    before, now = saved.origin.trained_on, training_content(card, home)
+    if same and card.split is not None and before and now and before != now:
+        raise DataError(
+            f"{name}: has changed since the model was trained, and its test rows are drawn anew: some may have trained "
+            "the model; train it again"
         )
     names = saved.classes.indices([*problem.classes])
     for first in range(0, problem.n_test, _ROWS_AT_ONCE):
@@ -122,6 +136,12 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
         yield Piece(first + 1, None, rows, names[problem.test_labels[chosen]])
 
 
+def _is_alike(one: Preprocessing | None, other: Preprocessing) -> bool:
+    """Return whether both make the same features of raw rows, however these are written and those are stored."""
+    kept = {name: getattr(other, name) for name in ("sparse", "first_index", "label") if hasattr(other, name)}
+    return one is not None and one.model_copy(update=kept) == other
+
+
 def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
     if file.format == "svmlight":
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
@@ -130,6 +150,8 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
     first = 1
     for raw, labels in parts:
         try:
+            if first == 1:
+                _warn_of_unknown_words(saved, raw)
             rows = saved.rows(raw, first)
             classes = saved.classes.indices(labels, first) if labelled and labels is not None else None
         except DataError as error:
@@ -137,6 +159,17 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
         piece = Piece(first, raw, rows, classes)
         first += len(piece)
         yield piece
+
+
+def _warn_of_unknown_words(saved: SavedModel, raw: Any) -> None:
+    """Warn of columns that may be written otherwise than in the training rows: none of their words is known."""
+    for column in saved.preprocessing.columns if isinstance(saved.preprocessing, Table) else ():
+        if isinstance(column, CategoricalColumn) and len(raw) and (column.codes(raw[column.name]) < 0).all():
+            found = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)
+            say(
+                f"warning: column '{column.name}': the training rows have none of its words, such as '{found}'; the "
+                "model ignores them"
+            )
 
 
 def _of_vectors(saved: SavedModel, file: UserFile) -> Iterator[tuple[Any, list[str] | None]]:

@@ -153,7 +153,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
 
 def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
     """Load the rows, and settle what chooses."""
-    data, name = source.load(for_console(console(stderr=True))), source.dataset
+    (source, data), name = source.begun(for_console(console(stderr=True))), source.dataset
     if not data.problem.n_test:
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
     if data.problem.n < _FEWEST_ROWS:

@@ -83,8 +83,8 @@ def judge_online(
     int
         The exit code.
     """
-    source = _in_order(source)
-    data, name = source.load(for_console(console(stderr=True))), source.dataset
+    source, data = _in_order(source).begun(for_console(console(stderr=True)))
+    name = source.dataset
     all_rows = data.problem.n + data.problem.n_test
     if all_rows < _FEWEST_ROWS:
         raise DataError(f"{name}: has {all_rows} rows; a stream needs {_FEWEST_ROWS} to be judged by")

@@ -324,7 +324,7 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
         return "", False
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
     try:
-        preprocessing = preprocessing_of(card, task.home)
+        preprocessing = preprocessing_of(card, task.home, fingerprint=task.fingerprint)
         if preprocessing is not None and preprocessing.features != problem.features:
             preprocessing = None
         classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)

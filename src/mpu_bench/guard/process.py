@@ -251,8 +251,9 @@ class Child:
         """Begin to end the child; its supervisor ends what it has started, too."""
         if system.LINUX:
             with suppress(ProcessLookupError):
-                os.kill(self.process.pid, signal.SIGTERM)
-                os.kill(self.process.pid, signal.SIGCONT)
+                for each in (signal.SIGTERM, signal.SIGCONT):
+                    if self.process.poll() is None:  # else its number may be another's by now
+                        os.kill(self.process.pid, each)
         else:
             system.kill(self._all())
 

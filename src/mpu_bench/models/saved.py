@@ -296,6 +296,8 @@ def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: P
 
 def _as_of_pandas(X: Any) -> Any:
     """Return a table of another library, which has names for its columns as well, as one of pandas."""
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # a table of Arrow
+        return X.to_pandas(ignore_metadata=True)
     names = getattr(X, "columns", ())
     if isinstance(X, pd.DataFrame) or not len(names) or not all(isinstance(name, str) for name in names):
         return X

@@ -16,7 +16,6 @@ from mpu_bench.config.bounds import MOST_PASSES
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.models import labels_of, with_threshold
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.prepare.load import preprocessing_of, training_content
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
@@ -41,20 +40,22 @@ def model_of(classifier: Any, source: Source, threshold: float = 0.0) -> SavedMo
     classifier : SolverClassifier
         Trained on the classes by number.
     source : Source
+        As `Source.begun` returns it.
     threshold : float
         The score above which a row is of the second of two classes.
     """
     from mpu_bench.estimators.saving import saved_model
 
+    assert source.fingerprint, "it was not begun"
     card = catalog.card(source.dataset, source.options)
-    saved = saved_model(classifier, preprocessing_of(card, source.home))
+    saved = saved_model(classifier, source.preprocessing)
     model, parameters = saved.model, dict(saved.origin.parameters)
     if threshold:
         model, parameters[THRESHOLD] = with_threshold(model, threshold), threshold
     known = {
         "dataset": card.name,
         "options": {name: value for name, value in source.options.items() if name != catalog.CARD},
-        "trained_on": training_content(card, source.home),
+        "trained_on": source.trained_on,
         "parameters": parameters,
     }
     origin = saved.origin.model_copy(update=known)

@@ -81,6 +81,12 @@ def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) ->
     """
     if file.path is not None:
         return _fetched(file, home, hashes_of(file, home, progress, keep=True))
+    if (pin := read_pin(file, home)) and _is_from_elsewhere(file, pin.origin):
+        raise FetchError(
+            f"{home.path(file)} came from {shown(pin.origin)}, which the dataset card does not name: another dataset "
+            f"may have a file of this name. Give the file another name in the card. To fetch it from the card's "
+            f"address, delete the file and {home.pin_path(file)}; to use it as it is, delete the latter alone."
+        )
     if unchanged := _unchanged(file, home):
         return unchanged
     with on_disk(home.folder):
@@ -139,6 +145,39 @@ def known_hashes(file: RemoteFile, home: DataDirectory) -> Digest | None:
     if file.path is not None and home.remote:
         return None
     return read_pin(file, home) if file.path is None else hashes_of(file, home)
+
+
+def may_hold(file: RemoteFile, home: DataDirectory, content_sha256: str, origin: str) -> bool:
+    """Return whether a file has a content that came from ``origin``, or may have it as far as is known; writes nothing.
+
+    The hashes of its card decide, if there are any; else what the file holds now, and if it is not there, its pin.
+
+    Raises
+    ------
+    FetchError
+        If the data directory, or a user file, cannot be read.
+    """
+    known = known_hashes(file, home)
+    if file.path is None and not (file.hashes and known) and not _unchanged(file, home):
+        try:
+            known = digest_file(home.path(file), file, SILENT)
+        except SourceError:
+            return False
+        except FileNotFoundError:
+            pass
+    if known is None:
+        return not _is_from_elsewhere(file, origin)
+    is_wrong = _is_from_elsewhere(file, known.origin) or (file.hashes and not is_accepted(file, known))
+    return not is_wrong and known.content_sha256 == content_sha256
+
+
+def _is_from_elsewhere(file: RemoteFile, origin: str) -> bool:
+    """Return whether a file of which no hash is known came from an address that its card does not name.
+
+    It may then be the file of another dataset, or of another version. That of a mirror may be of any dataset.
+    """
+    is_of_mirror = origin.partition("://")[2].partition("/")[2].removeprefix(".../") == file.name
+    return is_web(origin) and not file.hashes and not is_of_mirror and origin not in map(shown, file.urls)
 
 
 def _fetched(file: RemoteFile, home: DataDirectory, digest: Digest) -> Fetched:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards.schema import TableCard
 from mpu_bench.data.prepare.room import check_memory
+from mpu_bench.data.prepare.transforms import is_constant
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.user_files.formats import Form
 from mpu_bench.data.user_files.looking import check_same_columns, kept_rows
@@ -23,7 +24,6 @@ from mpu_bench.preprocessing import (
     NumberColumn,
     OmittedColumn,
     Table,
-    is_constant,
     parsed_numbers,
     texts_of,
     words_of,

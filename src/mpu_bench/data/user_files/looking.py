@@ -27,8 +27,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import Kind
-from mpu_bench.data.cards.schema import MOST_CLASSES
+from mpu_bench.data.cards.parts import MOST_CLASSES, Kind
 from mpu_bench.data.readers.blocks import SourceFile, is_number
 from mpu_bench.data.user_files.formats import LABELS, written
 from mpu_bench.data.user_files.tables import UserFile
