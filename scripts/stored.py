@@ -79,9 +79,12 @@ def _keep(results: ResultsFolder, target: Path) -> None:
 
 
 def _completed(records: Sequence[Record], kept: Sequence[Record]) -> list[Record]:
-    """Return planned runs, those without a result as they were kept, if they were; what the plan says of them holds."""
+    """Return planned runs, those without a result as they were kept, if they were; what the plan says of them holds.
+
+    But for the key: where it is another now, what is kept was made otherwise, and its own key says so.
+    """
     results = {regression.key(record): record for record in kept}
-    planned = ("n", "d", "n_test", "classes", "as_published", "overridden", "run_id")
+    planned = ("n", "d", "n_test", "classes", "as_published", "overridden")
     return [
         record
         if record.is_finished or (old := results.get(regression.key(record))) is None

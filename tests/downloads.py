@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
 from mpu_bench.data.download.compression import open_content
 from mpu_bench.data.download.fetch import fetch
-from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.errors import FetchError
 
 DATA = random.Random(1).randbytes(300_000)
 
-IMPATIENT = Policy(attempts=2, sleep=lambda _seconds: None, connect_timeout=5, read_timeout=5)
+
+def no_wait(_seconds: float) -> None:
+    """Let no time pass between two tries."""
+
+
+IMPATIENT = Policy(attempts=2, sleep=no_wait, connect_timeout=5, read_timeout=5)
 
 
 def sha256(content: bytes) -> str:
@@ -46,32 +51,30 @@ def put(home: DataDirectory, file: RemoteFile, content: bytes) -> Path:
 def message(file: RemoteFile, home: DataDirectory, action: Callable[..., object] = fetch) -> str:
     """Let it fail; one paragraph that names the file is wanted."""
     with pytest.raises(FetchError) as caught:
-        action(file, home, **({"policy": IMPATIENT} if action is fetch else {}))
+        action(file, replace(home, policy=IMPATIENT))
     text = str(caught.value)
     assert "\n" not in text
     assert file.name in text or str(home.folder) in text
     return text
 
 
-def failure(file: RemoteFile, home: DataDirectory, policy: Policy) -> str:
+def failure(file: RemoteFile, home: DataDirectory, policy: Policy | None = None) -> str:
     """Let a download fail; one paragraph is wanted, and no file."""
     with pytest.raises(FetchError) as caught:
-        fetch(file, home, policy=policy)
+        fetch(file, home if policy is None else replace(home, policy=policy))
     assert "\n" not in str(caught.value)
     assert not home.path(file).exists()
     return str(caught.value)
 
 
-class Told(list[str]):
+class Recorder(list[str]):
     """Keeps the lines that a progress would show."""
 
     def progress(self) -> Lines:
         return Lines(self.append)
 
 
-def served(
-    file: RemoteFile, home: DataDirectory, policy: Policy, content: bytes, secrets: Sequence[str] = ()
-) -> str | None:
+def served(file: RemoteFile, home: DataDirectory, content: bytes, secrets: Sequence[str] = ()) -> str | None:
     """Fetch what a hostile server may serve, and hold the downloader to its promises.
 
     The file is there and right, or it is not there and one message says why: one line, without control characters
@@ -82,10 +85,10 @@ def served(
     str or None
         The message, or None where the file is right.
     """
-    told = Told()
+    lines = Recorder()
     reason = None
     try:
-        fetched = fetch(file, home, told.progress(), policy)
+        fetched = fetch(file, home, lines.progress())
     except FetchError as error:
         reason = str(error)
         assert not home.path(file).exists()
@@ -95,7 +98,7 @@ def served(
         with open_content(fetched.path) as stream:
             assert stream.read() == content
         assert left(home) == sorted([file.name, home.pin_path(file).name])
-    shown = "\n".join([*told, reason or "", *(path.read_text("latin-1") for path in home.folder.rglob("*.json"))])
+    shown = "\n".join([*lines, reason or "", *(path.read_text("latin-1") for path in home.folder.rglob("*.json"))])
     assert not [secret for secret in secrets if secret in shown], shown
     assert "Traceback" not in shown
     sizes = {path.name: path.stat().st_size for path in (home.folder / "files").iterdir()}

@@ -90,6 +90,16 @@ def test_they_are_run_like_any_other_and_again_after_an_edit(call, package: Path
         file.write("VALUE = 2\n")
     again = call("-m", "mpu_bench", "run", "tried.yaml", "--data", "home")
     assert "1 run finished before, 1 run to do" in again.stderr
+    asked = """
+import mpu_bench
+from pathlib import Path
+todo = lambda: len(mpu_bench.plan("tried.yaml", data="home").todo)
+before, file = todo(), Path("site/brought/other.py")
+file.write_text(file.read_text() + "VALUE = 3\\n")
+print(before, todo())
+"""
+    in_one_process = call("-c", asked)  # as of a notebook
+    assert in_one_process.stdout == "0 1\n", in_one_process.stderr
     (tmp_path / "tried.yaml").write_text("name: tried\ndataset: theirs-board\nsolvers: [theirs]\n", encoding="utf-8")
     told = call("-m", "mpu_bench", "run", "tried.yaml", "--dry-run")
     assert "line 3: solvers: nothing ends a run of solver 'theirs'" in told.stderr

@@ -22,7 +22,7 @@ from copies import Copies
 from documentation import ROOT, block, blocks, commands, pages
 from mpu_bench import estimators
 from mpu_bench.cli.app import app
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.report import page
@@ -239,7 +239,7 @@ def test_every_piece_of_a_config_that_a_page_shows_is_one(tmp_path: Path) -> Non
         if given is not None and "yamlVersion" not in piece:
             path = tmp_path / f"piece{number}.yaml"
             path.write_text(yaml.safe_dump(_config_with(given)), encoding="utf-8")
-            read_without_plugins(path)
+            read_config(path, with_plugins=False)
 
 
 def _config_with(given: Any) -> dict[str, Any]:

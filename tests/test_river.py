@@ -163,6 +163,18 @@ def test_probabilities_are_those_of_partial_fit(kind: Any, classes: int) -> None
     np.testing.assert_allclose(found, other.predict_proba(X), rtol=1e-9)
 
 
+def test_probabilities_do_not_depend_on_who_asks_and_when(kind: Any) -> None:
+    """Most of the later rows are learned without an update, which changes no label, but may change scores."""
+    X, y = blobs(2, n=80)
+    X += 2.0 * (2 * y[:, np.newaxis] - 1)
+    asked, other = kind(classes=(0, 1), n_features=X.shape[1], seed=5), kind(classes=(0, 1), n_features=5, seed=5)
+    for row, label in zip(X, y, strict=True):
+        for model in (asked, other):
+            model.learn_one(as_mapping(row), label)
+        asked.predict_proba_one(as_mapping(row))
+    assert asked.predict_proba_one(as_mapping(X[0])) == other.predict_proba_one(as_mapping(X[0]))
+
+
 def test_probabilities_are_calibrated(kind: Any) -> None:
     """On two normal distributions that overlap, whose probabilities are known, with and without a change of labels."""
     random, model, expected, found = np.random.default_rng(0), kind(n_features=2, gamma=0.5, seed=1), [], []
@@ -241,6 +253,14 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
 def test_a_mistake_is_one_message(parameters: dict[str, Any], x: dict[str, Any], y: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         river.Forgetron(**parameters).learn_one(x, y)
+
+
+def test_a_row_too_long_to_be_learned_takes_no_column() -> None:
+    model = river.BudgetedPegasos(n_features=3)
+    model.learn_one({"a": 1.0}, True)
+    with pytest.raises(ValueError, match="scale the features down"):
+        model.learn_one({"b": 1e200}, True)
+    assert model._columns == {"a": 0}
 
 
 def test_what_is_refused_takes_no_column() -> None:

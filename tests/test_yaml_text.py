@@ -112,13 +112,13 @@ PIECES = st.lists(
 @example("&a [" * 60)
 @settings(max_examples=200)
 def test_any_text_is_plain_data_or_an_error(text: str) -> None:
-    told = ""
+    message = ""
     try:
         data, locations = yaml_text.load(text, "a.yaml", ConfigError)
     except ConfigError as error:
-        told = str(error)
-    if told:
-        assert told.startswith("a.yaml")
-        assert told.encode()
+        message = str(error)
+    if message:
+        assert message.startswith("a.yaml")
+        assert message.encode()
     else:
         assert isinstance(data, dict | list) or not locations.steps

@@ -12,7 +12,7 @@ from documents.markdown import code, head
 from documents.pictures import picture
 from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.report import export
 from mpu_bench.results.store import ABOUT
 
@@ -28,7 +28,7 @@ so there are no verdicts. `mpu-bench check` holds later results to these. Each s
 def experiments() -> dict[str, Experiment]:
     """Return the configs of no paper that say which figures show them, by name; none of those that explain a paper."""
     paths = resources.bundled("configs").glob("*.yaml")
-    found = {path.stem: read_without_plugins(path) for path in sorted(paths)}
+    found = {path.stem: read_config(path, with_plugins=False) for path in sorted(paths)}
     return {name: each for name, each in found.items() if each.paper is None and each.figures}
 
 

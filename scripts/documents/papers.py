@@ -21,7 +21,7 @@ from documents.markdown import code, head, table, words_table
 from documents.pictures import picture
 from mpu_bench import published, resources
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.config.sentences import observations, sentences
 from mpu_bench.data.cards import catalog
@@ -105,7 +105,7 @@ def _written() -> dict[str, dict[str, Any]]:
 @cache
 def experiments() -> dict[str, Experiment]:
     """Return the configs of the papers, by name."""
-    found = {name: read_without_plugins(Path(name)) for name in config_names()}
+    found = {name: read_config(Path(name), with_plugins=False) for name in config_names()}
     return {name: each for name, each in found.items() if each.paper is not None}
 
 

@@ -1,6 +1,6 @@
-"""The runner from Python: `run` makes the runs of a config, `plan` says which, `read` opens a results folder.
+"""The runner from Python: `run` executes the runs of a config, `plan` lists them, `read` opens a results folder.
 
-`reproduce` makes those of the papers. All are imported from the top, ``import mpu_bench``.
+`reproduce` executes those of the papers. All are imported from the top, ``import mpu_bench``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Results:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """What environment.json holds: the machines and versions that the runs were made on."""
+        """What environment.json holds: the machines and versions of the runs."""
         with self._opened() as results:
             return csv_files.Tables(results).environment
 
@@ -148,9 +148,9 @@ def read(folder: Path | str) -> Results:
 
 @keywords(RunOptions)
 def run(config: Config | str, options: RunOptions) -> Results:
-    """Make the runs of a config that have no result yet, as the command ``mpu-bench run`` does.
+    """Execute the runs of a config that have no result yet, as the command ``mpu-bench run`` does.
 
-    Each run is made in a process of its own. A run that fails is a row of `Results.runs` with its ``status`` and
+    Each run has its own process. A run that fails is a row of `Results.runs` with its ``status`` and
     ``reason``, and stops nothing else. After Ctrl-C (`KeyboardInterrupt`, which passes) what is finished is kept, and
     the same call makes the rest.
 
@@ -175,22 +175,22 @@ def run(config: Config | str, options: RunOptions) -> Results:
     ClusterError
         If the cluster cannot be reached, or is lost; what is finished is kept.
     """
-    tell = say if options.progress else _say_nothing
+    report = say if options.progress else _say_nothing
     solvers.forget_plugins()
-    with opened(_config(config), options, tell) as (runs, pool), _listener(options.progress) as listener:
+    with opened(_config(config), options, report) as (chosen, pool), _listener(options.progress) as listener:
         try:
-            runs.make(pool, listener, tell)
+            chosen.make(pool, listener, report)
         except (KeyboardInterrupt, ClusterError):
-            if (runs.folder / FILE).is_file():
-                _write(runs.folder)
+            if (chosen.folder / FILE).is_file():
+                _write(chosen.folder)
             raise
-    _write(runs.folder)
-    return Results(runs.folder)
+    _write(chosen.folder)
+    return Results(chosen.folder)
 
 
 @keywords(RunOptions)
 def plan(config: Config | str, options: RunOptions) -> Outlook:
-    """Return what `run` would do with the same config and keywords; nothing is fetched, made or written.
+    """Return what `run` would do with the same config and keywords; nothing is fetched, run or written.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def plan(config: Config | str, options: RunOptions) -> Outlook:
 
 
 class Reproduction(NamedTuple):
-    """What `reproduce` has made: results by name, the verdicts on every published table, and what failed."""
+    """The output of `reproduce`: results by name, the verdicts on every published table, and what failed."""
 
     results: dict[str, Results]
     verdicts: pd.DataFrame
@@ -247,10 +247,10 @@ def reproduce(papers: str | Sequence[str], options: ReproduceOptions) -> Reprodu
     """
     import pandas as pd
 
-    tell = say if options.progress else _say_nothing
+    report = say if options.progress else _say_nothing
     named = [papers] if isinstance(papers, str) else list(papers)
-    experiments, failures = experiments_of(named, options.profile, tell)
-    failures += reproduction.make(experiments, options, lambda: _listener(options.progress), tell)
+    experiments, failures = experiments_of(named, options.profile, report)
+    failures += reproduction.make(experiments, options, lambda: _listener(options.progress), report)
     tables, folders = reproduction.write(experiments, options)
     verdicts = pd.DataFrame(overview_rows(tables))
     return Reproduction({folder.name: Results(folder) for folder in folders}, verdicts, failures)

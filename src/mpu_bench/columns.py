@@ -94,7 +94,7 @@ class Quantity(Column):
     in_runs, in_curves, averaged : bool
         Whether runs.csv, curves.csv and (mean and standard deviation) table.csv have it.
     on_page, in_terminal : int
-        Its place among the columns of tables on the page, and of those in the terminal and in notebooks; 0 for none.
+        Its position among the columns of tables on the page, and of those in the terminal and in notebooks; 0 for none.
     in_exports : bool
         Whether tables in Markdown and LaTeX have it, in the order of the page.
     rank : int

@@ -35,7 +35,7 @@ def _plain_label(name: str) -> str:
     return name
 
 
-#: what a user calls something, as it stands in tables
+#: a user's name for something, as tables show it
 Label = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_plain_label)]
 
 
@@ -182,7 +182,7 @@ class Node:
         return self.document.error(_line(self.document, self.key, message))
 
     def unknown(self, what: str, name: object, valid: Any) -> UserError:
-        """Make the error about a name that does not exist, or is no text."""
+        """Make the error about a name that does not exist, or is not text."""
         written = one_line(str(name), _MOST_NAME_BYTES)
         return self.error(f"there is no {what} '{written}'; {self.document.suggest(str(name), valid)}")
 

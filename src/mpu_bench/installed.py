@@ -39,22 +39,22 @@ def package_of(entry: EntryPoint) -> str:
 def folder_of(entry: EntryPoint) -> Path | None:
     """Return the folder that an entry point names as a package or a part of one; None where there is none."""
     parts = entry.module.split(".")[1:]
-    return next((each.joinpath(*parts) for each in _places(entry) if each.joinpath(*parts).is_dir()), None)
+    return next((each.joinpath(*parts) for each in _origins(entry) if each.joinpath(*parts).is_dir()), None)
 
 
 @cache
 def code_hash(entry: EntryPoint) -> str:
     """Return a hash of the Python files of a package: of one that is being written, the version says too little."""
     digest = hashlib.sha256()
-    for place in _places(entry):
-        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+    for origin in _origins(entry):
+        for path in [origin] if origin.is_file() else sorted(origin.rglob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def _places(entry: EntryPoint) -> list[Path]:
+def _origins(entry: EntryPoint) -> list[Path]:
     """Return the folders of the package of an entry point, or the file of a module; nothing is imported."""
     spec = find_spec(entry.module.partition(".")[0])
     if spec is None:
         return []
-    return [Path(place) for place in spec.submodule_search_locations or filter(None, [spec.origin])]
+    return [Path(origin) for origin in spec.submodule_search_locations or filter(None, [spec.origin])]

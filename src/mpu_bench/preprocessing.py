@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
@@ -32,13 +33,11 @@ MISSING_WORDS = (
 )  # fmt: skip
 MISSING = ""  #: the word that all of them become in a categorical column
 _MISSING_WORDS = frozenset(MISSING_WORDS)
-_MOST_NAMED = 5
 _MOST_SHOWN_BYTES = 100
 _LARGEST_WHOLE = 1e15
 _LARGEST = float(np.finfo(np.float32).max)
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was computed in more than one way
-_SMALLEST = float(np.finfo(np.float64).tiny)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")  # as pandas writes whole numbers of a column that lacks some
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -115,16 +114,31 @@ class CategoricalColumn(Strict):
         indices = {word: index for index, word in enumerate(self.categories)}
         absent = -1 if self.exact else indices.get(MISSING, -1)
         codes = np.array([indices.get(word, absent if word in _MISSING_WORDS else -1) for word in words], np.intp)
+        known = indices if self.exact else indices | _by_value(self.categories)
         for row in np.flatnonzero(codes < 0):
-            codes[row] = next(
-                (indices[word] for word in _other_words(cells[row], self.categories) if word in indices), -1
-            )
+            if not (self.exact and isinstance(cells[row], str)):
+                others = _other_words(cells[row], self.categories)
+                codes[row] = next((known[word] for word in others if word in known), -1)
         return codes
 
 
+def _by_value(words: Sequence[str]) -> dict[str, int]:
+    """Return the index of the word that has a value; -1 where several have it: they are told apart to the letter."""
+    times = Counter(map(_value_of, words))
+    return {value: index if times[value] == 1 else -1 for index, value in enumerate(map(_value_of, words))}
+
+
+def _value_of(word: str) -> str:
+    """Return what a word is however a program writes it: 1 for 1.0, and true for True; 007 and 1.10 are themselves."""
+    lower, whole = word.lower(), _WHOLE.fullmatch(word)
+    return whole[1] if whole else lower if lower in ("true", "false") else word
+
+
 def _other_words(cell: Any, words: Iterable[str]) -> Iterator[str]:
-    """Yield how a file may have written what is a truth value or a number here: true for True, 1.0 for 1."""
-    if isinstance(cell, bool | np.bool_):
+    """Yield how a file may have written what a cell is: true for True, 1.0 for 1."""
+    if isinstance(cell, str):
+        yield _value_of(cell.strip())
+    elif isinstance(cell, bool | np.bool_):
         yield from ("true", "TRUE", "1") if cell else ("false", "FALSE", "0")
     elif isinstance(cell, int | float | np.number):
         yield from (word for word in words if _number(word) == cell)
@@ -223,8 +237,9 @@ class Table(Strict):
             As of `ordered`; with row and column, where a number is none.
         """
         table = self.ordered(table)
+        given = {str(name) for name in table.columns}
         parts: list[Any] = []
-        for i, column in enumerate(column for column in self.columns if column.name in table.columns):
+        for i, column in enumerate(column for column in self.columns if column.name in given):
             texts = table.iloc[:, i]
             if isinstance(column, NumberColumn):
                 parts.append(column.values(texts, first_row)[:, np.newaxis])
@@ -369,10 +384,9 @@ def _is_plain(text: str) -> bool:
 
 def _number(word: str) -> float:
     try:
-        number = float(word) if _is_plain(word) else math.nan
+        return number if _is_plain(word) and math.isfinite(number := float(word)) else math.nan
     except ValueError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
 
 
 def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
@@ -412,12 +426,6 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float | np.floating) and np.isfinite(cell):
         return plain_number(float(cell))
     return str(cell).strip()
-
-
-def is_constant(low: Any, high: Any) -> Any:
-    """Return whether numbers that lie between these differ by no more than rounding, of each pair of an array."""
-    with np.errstate(over="ignore"):
-        return np.subtract(high, low) <= np.maximum(_ROUNDING * np.maximum(np.abs(low), np.abs(high)), _SMALLEST)
 
 
 def label_key(word: str) -> str:
@@ -467,9 +475,8 @@ def _beside(parts: Sequence[Any], rows: int, sparse: bool) -> Any:
     if sparse:
         matrices: Any = [scipy.sparse.csr_array(part) for part in parts]
         return scipy.sparse.hstack(matrices, format="csr") if parts else scipy.sparse.csr_array((rows, 0))
-    return np.hstack(
-        [np.zeros((rows, 0)), *(part if isinstance(part, np.ndarray) else part.toarray() for part in parts)]
-    )
+    dense = [part if isinstance(part, np.ndarray) else part.toarray() for part in parts]
+    return np.hstack([np.zeros((rows, 0)), *dense])
 
 
 def _unit_rows(matrix: Any) -> Any:
@@ -482,13 +489,11 @@ def _unit_rows(matrix: Any) -> Any:
 
 def _augmented(matrix: Any, constant: float) -> Any:
     ones: Any = np.full((matrix.shape[0], 1), constant)
-    return (
-        np.hstack([matrix, ones])
-        if isinstance(matrix, np.ndarray)
-        else scipy.sparse.hstack([matrix, ones], format="csr")
-    )
+    if isinstance(matrix, np.ndarray):
+        return np.hstack([matrix, ones])
+    return scipy.sparse.hstack([matrix, ones], format="csr")
 
 
-def _listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+def _listed(names: Sequence[str], most: int = 5) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

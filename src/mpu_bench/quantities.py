@@ -25,7 +25,7 @@ class RunStatus(StrEnum):
     CRASHED = "crashed"
     ERROR = "error"
     DIVERGED = "diverged"
-    UNAVAILABLE = "unavailable"  #: its data cannot be had, or a package that its solver trains with is not installed
+    UNAVAILABLE = "unavailable"  #: its data are missing, or a package that its solver trains with is not installed
     SKIPPED = "skipped"
     NOT_RUN = "not run"  #: planned, and nothing is stored of it yet
 
@@ -69,6 +69,7 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
+_OF_PROCESSOR = ("cpu_seconds", "system_seconds", "user_seconds")  # of training; waiting leaves them as they are
 _IN_PERCENT: dict[str, Any] = {"unit": "percent", "format": ".2f", "is_share": True}  # what claims and print speak of
 _SHARE: dict[str, Any] = {"unit": "fraction", "is_share": True, "scale": PERCENT, "format": ".2f"}
 
@@ -284,6 +285,12 @@ class Record:
     def value(self, name: str) -> Any:
         """Return the value of a column, or of a quantity that follows; None where there is none of this name."""
         return getattr(self, name, None)
+
+    def judged(self, name: str) -> Any:
+        """Return the value of a column as a verdict may use it: of training seconds that were disturbed none."""
+        if self.disturbed and (name == "train_seconds" or (name in _OF_PROCESSOR and not self.only_delayed)):
+            return None
+        return self.value(name)
 
     def row(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the values of some columns by name, for a table."""

@@ -27,7 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mpu_bench import estimators
-from mpu_bench.core.counters import UPDATES
+from mpu_bench.core.counters import PRESENTED, UPDATES
 from mpu_bench.core.models import Model
 from mpu_bench.core.rows import Dense
 from mpu_bench.estimators import online
@@ -107,15 +107,14 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         known = len(self._columns)
         try:
             label, row = self._label(y), self._row(x, new_names=True)
-            if self._learner is None:
-                self._begin(row)
+            learner = self._learner or self._begun(row)
+            with as_value_error():
+                learner.learn(self._solver, Dense(row), np.array([label], np.int32))
         except ValueError:  # of what is not learned no name gets a column
             while len(self._columns) > known:
                 self._columns.popitem()
             raise
-        assert self._learner is not None
-        with as_value_error():
-            self._learner.learn(self._solver, Dense(row), np.array([label], np.int32))
+        self._learner = learner
 
     def predict_one(self, x: Mapping[Any, Any], **_: Any) -> Any:
         """Return the label of one example; None before anything is learned. A name never seen counts as absent."""
@@ -152,15 +151,15 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         return np.concatenate([np.zeros((0, self.n_features)), *(self._row(x, False) for x in X.to_dict("records"))])
 
     def _present_model(self) -> Model:
-        """Return the model, made anew only where it has changed by more than its scale."""
+        """Return the model, made anew only where it may have changed."""
         assert self._learner is not None
         state = self._learner._state
-        updates = -1 if getattr(self, "average", False) else int(state.counters[UPDATES])
-        if self._model is None or updates < 0 or self._model[0] != updates:
-            self._model = updates, self._solver.model(state)
+        changes = int(state.counters[UPDATES if self._solver.changes_by_updates else PRESENTED])
+        if self._model is None or self._model[0] != changes:
+            self._model = changes, self._solver.model(state)
         return self._model[1]
 
-    def _begin(self, row: NDArray[np.float64]) -> None:
+    def _begun(self, row: NDArray[np.float64]) -> online.OnlineClassifier:
         of_river = {"classes", "n_features", "hashing", "seed"}
         parameters = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in of_river}
         learner = self.learner(**parameters, random_state=self.seed, probability=True)
@@ -169,7 +168,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         with as_value_error():
             self._solver = learner._solver(0)
             learner.begin(self._solver, row)
-        self._learner = learner
+        return learner
 
     def _label(self, y: Any) -> int:
         for index, label in enumerate(self.classes):

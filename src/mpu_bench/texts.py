@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 MOST_BYTES = 10_000  #: of a reason that is kept
+_LONGEST_NAME = 80
 
 #: of an address: what stands before its host (a password may hold what no host does), and what a key opens
 _CREDENTIALS = re.compile(r"(?<=://)(?:[^/?#\s'\"]*@|[^/?#\s'\"@:]*:(?!\d+(?:[/?#\s'\"]|$))[^\s'\"]*@)")
@@ -72,6 +73,12 @@ def _homes(_variable: str | None) -> list[re.Pattern[str]]:
     except (RuntimeError, OSError):  # nobody knows a home of this user
         return []
     return [re.compile(re.escape(name) + r"(?![\w.-])") for name in names if len(name) > 1]
+
+
+def plain_name(name: str) -> str:
+    """Return a name that an experiment may have: of ASCII letters and digits; that of a dataset may have others."""
+    ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9_.-]", "", ascii_only).lstrip("_.-")[:_LONGEST_NAME] or "mine"
 
 
 def cell(text: str) -> str:

@@ -99,7 +99,7 @@ class Locations:
         return text
 
     def put(self, key: Key, locations: Locations) -> None:
-        """Put others in the place of those at and below a key, which is not empty."""
+        """Replace the locations at and below a key, which is not empty."""
         *above, last = key
         target = self
         for step in above:
@@ -133,7 +133,7 @@ class _Source:
     def location(self, line: int) -> str:
         return f"{self.name}, line {line}" if self.has_lines else self.name
 
-    def fault(self, at: yaml.Node, message: str) -> UserError:
+    def error_at(self, at: yaml.Node, message: str) -> UserError:
         return self.error(f"{self.location(_line(at))}: {message}")
 
 
@@ -171,7 +171,7 @@ def load(text: str, name: str, error: type[UserError], has_lines: bool = True) -
 
 
 def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:
-    """Return as YAML text what a program gives in the place of a file.
+    """Return as YAML text what a program gives instead of a file.
 
     Raises
     ------
@@ -226,21 +226,21 @@ class _Reader:
 
     def _check(self, node: yaml.Node, depth: int) -> None:
         if depth > MOST_DEPTH:
-            raise self.source.fault(node, TOO_DEEP)
+            raise self.source.error_at(node, TOO_DEEP)
         if node.tag not in _TAGS[type(node)]:
             tag = node.tag.replace(_TAG, "!!", 1)
-            raise self.source.fault(node, f"the tag {shown(tag)} is not read here; write a plain value")
+            raise self.source.error_at(node, f"the tag {shown(tag)} is not read here; write a plain value")
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         text = node.value
         if not text.isprintable() and plain(text, 12 * len(text)) != text:
             message = f"a text holds a character that cannot be shown; remove it: {shown(text)}"
-            raise self.source.fault(node, message)
+            raise self.source.error_at(node, message)
         try:
             value = self.loader.construct_object(node)
             return float(value) if isinstance(value, int) and value.bit_length() > _BITS else value
         except (ValueError, LookupError, OverflowError):
-            raise self.source.fault(node, f"{shown(text)} is no {_NOUNS[node.tag]} that can be read") from None
+            raise self.source.error_at(node, f"{shown(text)} is no {_NOUNS[node.tag]} that can be read") from None
 
     def _mapping(self, node: yaml.MappingNode, locations: Locations, depth: int) -> dict[Any, Any]:
         lines: dict[str, int] = {}
@@ -250,7 +250,7 @@ class _Reader:
             name, line = name_node.value, _line(name_node)
             if name in lines:
                 before = f" on line {lines[name]}" if self.source.has_lines else ""
-                raise self.source.fault(name_node, f"the key '{name}' was already given{before}")
+                raise self.source.error_at(name_node, f"the key '{name}' was already given{before}")
             lines[name] = line
             value, locations.steps[name] = self.read(child, self.source.location(line), depth)
             if name_node.tag != _MERGE:
@@ -258,16 +258,18 @@ class _Reader:
                 continue
             for part in reversed(value if isinstance(value, list) else [value]):  # the first counts
                 if not isinstance(part, dict):
-                    raise self.source.fault(name_node, "<< takes a mapping, or a list of mappings")
+                    raise self.source.error_at(name_node, "<< takes a mapping, or a list of mappings")
                 merged |= part
         return merged | given
 
     def _check_key(self, node: yaml.Node) -> None:
         if not isinstance(node, yaml.ScalarNode):
-            raise self.source.fault(node, "a key must be a word, not a list or mapping; is a quotation mark missing?")
+            raise self.source.error_at(
+                node, "a key must be a word, not a list or mapping; is a quotation mark missing?"
+            )
         if node.tag not in _KEY_TAGS:
             kind = {_TAG + "null": "nothing", _TAG + "bool": "true or false"}.get(node.tag, "a real number")
-            raise self.source.fault(
+            raise self.source.error_at(
                 node, f"a key must be a word, and '{node.value}' means {kind}; put quotation marks around it"
             )
 

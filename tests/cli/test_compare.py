@@ -18,7 +18,14 @@ MACHINE = {
 }  # fmt: skip
 
 
-def results(folder: Path, seeds: int = 7, better: float = 0.0, hosts: Mapping[str, str] = {}, **more: object) -> None:
+def results(
+    folder: Path,
+    seeds: int = 7,
+    better: float = 0.0,
+    hosts: Mapping[str, str] = {},
+    solvers: tuple[str, ...] = ("mpu", "dcd"),
+    **more: object,
+) -> None:
     """Make a results folder of two solvers on two datasets; the seconds of the last seed are disturbed.
 
     ``hosts`` are the computers that solvers ran on.
@@ -38,7 +45,7 @@ def results(folder: Path, seeds: int = 7, better: float = 0.0, hosts: Mapping[st
         | {"disturbed": "waited" if seed == seeds - 1 else ""}
         | more
         for dataset in ("adult", "web")
-        for solver in ("mpu", "dcd")
+        for solver in solvers
         for seed in range(seeds)
     )
     with Store(folder, create=True) as store:
@@ -113,8 +120,8 @@ def test_what_cannot_be_compared_is_one_message(arguments, message, called, plac
 
 
 def test_folders_without_a_solver_in_common(called, place: Path) -> None:
-    results(place / "x", solver="mpu")
-    results(place / "y", solver="dcd")
+    results(place / "x", solvers=("mpu",))
+    results(place / "y", solvers=("dcd",))
     code, written = called("compare", "x", "y")
     assert code == 2
     assert "share no solver" in written

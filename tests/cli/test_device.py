@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -68,6 +69,8 @@ def test_only_what_fits_is_chosen(bank: Path, mpu_bench: Called) -> None:
     assert rows["dcd"]["chosen"] == rows["dcd"]["fits"] == "True"
     assert rows["smo"]["fits"] == "False"
     assert "does not fit: " in rows["smo"]["reason"]
+    assert {row["estimated"] for row in rows.values() if row["flash"]} == {"True"}
+    assert re.search(rf"dcd .* ~{int(rows['dcd']['flash']):,} ", done.stdout)
     assert "all of this is an estimate from a table of measured models (not installed: arm-none-eabi-gcc" in done.stdout
     done = mpu_bench(*given, "--flash", "1KB", "--ram", "200", PATH="")
     assert done.returncode == 1

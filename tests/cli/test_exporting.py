@@ -215,3 +215,20 @@ def test_what_gives_other_labels_on_a_device_is_not_written(called, models: Path
     code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", "linear.c", "--device", "cortex-m0")
     assert (code, "cortex-m0: 48 of 50 labels agree on the device" in said) == (1, True)
     assert not (models / "linear.c").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("export-c linear.mpu --out linear.mpu --force", "linear.mpu: is read here, and would be overwritten"),
+        ("export-c linear.mpu --check rows.csv --out ./rows.csv --force", "rows.csv: is read here"),
+        ("export-onnx linear.mpu --out linear.mpu --force", "linear.mpu: is read here"),
+        ("predict linear.mpu rows.csv --out rows.csv --force", "rows.csv: is read here"),
+        ("export-c linear.mpu --check rows.csv --out it.mk --with-test", "--out it.mk: is the name of a file that"),
+    ],
+)
+def test_what_is_read_is_not_overwritten(called, models: Path, command: str, words: str) -> None:
+    before = {path: path.read_bytes() for path in models.iterdir()}
+    code, said = called(*command.split())
+    assert (code, words in said) == (2, True), said
+    assert {path: path.read_bytes() for path in models.iterdir()} == before

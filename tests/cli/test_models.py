@@ -162,6 +162,57 @@ def test_vectors_are_read_as_svmlight_and_as_tables(called, place: Path) -> None
     assert "has 2 columns besides the label; the model takes 5" in called("predict", "m.mpu", "rows.csv")[1]
 
 
+def test_words_that_the_model_does_not_know_are_told(called, place: Path, model: str) -> None:
+    assert "warning" not in called("predict", model, "rows.csv")[1]
+    (place / "other.csv").write_text((HEADING + ROWS).replace("state", "State").replace(",,", ",x,"), encoding="utf-8")
+    code, said = called("evaluate", model, "other.csv")
+    assert code == 0
+    words = "the training rows have none of its words, such as 'State'; the model ignores them"
+    assert f"warning: column 'sort of */ \"work\"': {words}" in said
+
+
+def test_rows_prepared_by_other_training_rows_are_not_evaluated(mpu_bench: Called, place: Path) -> None:
+    """They are scaled otherwise, so that the error would be false."""
+    lines = [f"{'no' if i % 2 else 'yes'},{i % 7 + 9 * (i % 2)},{i}" for i in range(200)]
+    for name, factor in (("mine", 1), ("other", 3)):
+        text = "y,a,b\n" + "\n".join(lines[::factor]) + "\n"
+        (place / f"{name}.csv").write_text(text, encoding="utf-8")
+        assert mpu_bench("data", "add", f"{name}.csv").returncode == 0
+    (place / "tried.yaml").write_text(
+        "name: tried\ndataset: mine\nsolvers: [{dcd: {C: 1}}]\nrepeats: 1\nstop: {passes: 20}\n", encoding="utf-8"
+    )
+    assert mpu_bench("run", "tried.yaml", "--save-models").returncode == 0
+    (model,) = (place / "results/tried/models").iterdir()
+    assert mpu_bench("evaluate", str(model), "mine").returncode == 0
+    assert mpu_bench("evaluate", str(model), "other.csv").returncode == 0
+    done = mpu_bench("evaluate", str(model), "other")
+    assert done.returncode == 2
+    assert "other: its rows are scaled or coded by other training rows than those of the model" in done.stderr
+    (place / "mine.csv").write_text("y,a,b\n" + "\n".join(lines).replace("yes,", "yes,1") + "\n", encoding="utf-8")
+    assert mpu_bench("data", "add", "mine.csv", "--force").returncode == 0
+    done = mpu_bench("evaluate", str(model), "mine")
+    assert done.returncode == 2
+    assert "or have changed since" in done.stderr
+
+
+def test_test_rows_that_may_have_trained_the_model_are_not_evaluated(mpu_bench: Called, place: Path) -> None:
+    lines = [f"{'+1' if i % 2 else '-1'} 1:{i % 7 + 9 * (i % 2)}" for i in range(200)]
+    (place / "mine.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert mpu_bench("data", "add", "mine.txt").returncode == 0
+    (place / "tried.yaml").write_text(
+        "name: tried\ndataset: mine\nsolvers: [{dcd: {C: 1}}]\nrepeats: 1\nstop: {passes: 20}\n", encoding="utf-8"
+    )
+    assert mpu_bench("run", "tried.yaml", "--save-models").returncode == 0
+    (model,) = (place / "results/tried/models").iterdir()
+    assert mpu_bench("evaluate", str(model), "mine").returncode == 0
+    (place / "mine.txt").write_text("\n".join([*lines, "+1 1:3"]), encoding="utf-8")
+    assert mpu_bench("data", "add", "mine.txt", "--force").returncode == 0
+    done = mpu_bench("evaluate", str(model), "mine")
+    assert done.returncode == 2
+    assert "mine: has changed since the model was trained, and its test rows are drawn anew" in done.stderr
+    assert mpu_bench("evaluate", str(model), "mine.txt").returncode == 0
+
+
 def test_an_identifier_is_not_taken_for_a_label(called, place: Path) -> None:
     SavedModel(linear(), Classes.of([1234567, 1234568]), FEATURES).save(place / "m.mpu")
     (place / "rows.csv").write_text("id,a,b,c,d,e\n7,1,2,3,4,5\n", encoding="utf-8")
@@ -217,3 +268,16 @@ def test_a_model_that_could_not_be_written_is_saved_another_time(place: Path, mp
     assert mpu_bench(*command).returncode == 0
     assert len(list(in_the_way.iterdir())) == len(rows()) == 2
     assert [row["reason"] for row in rows()] == ["", ""]
+
+
+def test_options_of_files_are_refused_for_a_dataset(called, place: Path, model: str) -> None:
+    code, said = called("evaluate", model, "checkerboard", "--label", "y", "--header")
+    assert (code, "--label, --header: cannot be given for 'checkerboard', which is a dataset" in said) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["predict m.mpu empty.csv --out found.csv", "evaluate m.mpu empty.csv"])
+def test_a_file_without_rows_is_one_message(called, place: Path, model: str, command: str) -> None:
+    (place / "empty.csv").write_text(HEADING, encoding="utf-8")
+    code, said = called(*command.split())
+    assert (code, "empty.csv: has no rows" in said) == (2, True)
+    assert not (place / "found.csv").exists()

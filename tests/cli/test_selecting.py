@@ -17,7 +17,9 @@ import pytest
 import mpu_bench
 from command_line import COMMAND, Called, environment
 from mpu_bench.cli.options import Metric
+from mpu_bench.files import process_lock
 from mpu_bench.models.evaluation import METRICS
+from mpu_bench.results.store import LOCK
 
 ONLY = "dcd,bpegasos-20,LogisticRegression"
 
@@ -111,6 +113,7 @@ def test_nothing_is_chosen_where_nothing_beats_a_constant(
     assert "noise: nothing was chosen, and no model is saved: the best, " in done.stdout
     assert "is not better than a constant beyond chance" in done.stdout
     assert sorted(each.name for each in (place / "results" / "try-noise").iterdir()) == [
+        LOCK,
         "candidates.csv",
         "front.png",
         "front.svg",
@@ -270,3 +273,71 @@ def test_a_stream_becomes_a_curve_and_a_model(place: Path, mpu_bench_command: Ca
     for wrong in (("--device", "cortex-m0"), ("--split", "0.5"), ("--metric", "auc")):
         done = mpu_bench_command("try", "mine.csv", "--online", *wrong)
         assert (done.returncode, "--online" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--only", "LogisticRegression"], "--only LogisticRegression: references are never chosen, but for --any"),
+        (["--only", "constant", "--any"], "--only constant: references are never chosen, but for --any"),
+        (["--any", "--device", "cortex-m0"], "--any: scikit-learn's references have no C file for a --device"),
+        (["--online", "--flash", "32KB"], "--flash: cannot be given with --online"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    table: pd.DataFrame, place: Path, mpu_bench_command: Called, options: list[str], words: str
+) -> None:
+    done = mpu_bench_command("try", "mine.csv", *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_one_command_at_a_time_uses_a_folder(table: pd.DataFrame, place: Path, mpu_bench_command: Called) -> None:
+    """And what was there before stays where it is not replaced."""
+    folder = place / "results" / "try-mine"
+    folder.mkdir(parents=True)
+    (folder / "model.mpu").write_bytes(b"of an earlier selection")
+    with process_lock(folder / LOCK, AssertionError, lambda _: AssertionError()):
+        done = mpu_bench_command("try", "mine.csv", "--only", "dcd", "--jobs", "1", "--seconds", "1")
+    assert done.returncode == 2
+    assert f"{Path('results', 'try-mine')}: another mpu-bench is using this folder" in done.stderr
+    assert (folder / "model.mpu").read_bytes() == b"of an earlier selection"
+
+
+def test_a_rare_class_of_many_rows_is_chosen_by_its_ranks(place: Path, mpu_bench_command: Called) -> None:
+    """Six of 4,000 rows are positive: the validation set has some, whatever the seed; the test set must."""
+    random = np.random.default_rng(3)
+    x, rare = random.normal(size=(4000, 2)), np.arange(4000) % 667 == 0
+    x[rare] += 4
+    pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": np.where(rare, "yes", "no")}).to_csv(place / "mine.csv", index=False)
+    for seed in ("2", "3"):  # by which the test set has none, and a validation set drawn at random would not
+        done = mpu_bench_command(
+            "try", "mine.csv", "--metric", "average-precision", "--only", "dcd", "--jobs", "1", "--seconds", "5",
+            "--seed", seed,
+        )  # fmt: skip
+        if seed == "2":
+            assert done.returncode == 2
+            assert "all 800 test rows are of class 'no', which judges no classifier; draw others" in done.stderr
+            continue
+        assert done.returncode == 0, done.stderr
+        assert " ± ? %" in done.stdout
+        assert "average precision chooses (--metric; positive is 'yes', change that by --positive)" in done.stderr
+
+
+def test_interrupted_before_anything_is_known_it_leaves_an_earlier_answer(table: pd.DataFrame, place: Path) -> None:
+    folder = place / "results" / "try-mine"
+    folder.mkdir(parents=True)
+    (folder / "model.mpu").write_bytes(b"of an earlier selection")
+    command = [*COMMAND, "try", "mine.csv", "--only", "smo", "--jobs", "1", "--seconds", "300"]
+    with subprocess.Popen(
+        command, cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        end = time.monotonic() + 120
+        while not (folder / LOCK).exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    if "interrupted before anything was known" in errors:  # a fit may have ended just then
+        assert (folder / "model.mpu").read_bytes() == b"of an earlier selection"

@@ -4,7 +4,7 @@ import pytest
 
 from mpu_bench import resources
 from mpu_bench.config.drawings import AXES, KINDS
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import DECLARED
 
@@ -26,14 +26,14 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, figures, message):
     path = tmp_path / "mine.yaml"
     path.write_text(f"{HEAD}figures: {figures}\n")
     with pytest.raises(ConfigError, match=message) as raised:
-        read_without_plugins(path)
+        read_config(path, with_plugins=False)
     assert "line 4" in str(raised.value)
 
 
 def test_the_configs_of_papers_name_their_figures():
     printed = {}
     for name in resources.config_names():
-        experiment = read_without_plugins(resources.config_path(name))
+        experiment = read_config(resources.config_path(name), with_plugins=False)
         assert experiment.figures or experiment.paper is None or name == "bpegasos-widths"
         printed |= {(experiment.paper, each.of): each.draw for each in experiment.figures if each.of}
     assert printed == {

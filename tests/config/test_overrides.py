@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.config.read import read_config, read_shown, read_without_plugins
+from mpu_bench.config.read import read_config, read_shown
 from mpu_bench.errors import ConfigError
 from mpu_bench.resources import config_path
 
@@ -14,9 +14,9 @@ from mpu_bench.resources import config_path
 @pytest.mark.parametrize("name", ["adult", "mpu-table1", "fw-table2"])
 def test_it_is_what_the_whole_config_says(name: str) -> None:
     path = config_path(name)
-    whole = read_without_plugins(path)
+    whole = read_config(path, with_plugins=False)
     for profile in (None, *whole.profiles):
-        shown, read = read_shown(path, profile), read_without_plugins(path, profile=profile)
+        shown, read = read_shown(path, profile), read_config(path, profile=profile, with_plugins=False)
         assert (shown.published, shown.claims, shown.explained, shown.figures) == (
             read.judging.published, read.judging.claims, read.judging.explained, read.figures,
         )  # fmt: skip
@@ -32,7 +32,7 @@ def test_a_fault_names_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profiles", "told"),
+    ("profiles", "error"),
     [
         ("{2024: {repeats: 2}, quick: {repeats: 1}}", "there is no profile 'quik'; did you mean 'quick'"),
         ("{2024: {repeats: 2}}", "there is no profile 'quik'; there are none"),
@@ -40,10 +40,10 @@ def test_a_fault_names_its_line(tmp_path: Path) -> None:
         ("[quik]", r"line 4: profiles: must be a mapping"),
     ],
 )
-def test_profiles_that_are_none_are_told(profiles: str, told: str, tmp_path: Path) -> None:
+def test_profiles_that_are_none_are_rejected(profiles: str, error: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(f"name: wrong\ndataset: adult\nsolvers: [mpu]\nprofiles: {profiles}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=error):
         read_config(path, profile="quik")
 
 

@@ -122,12 +122,12 @@ def test_nothing_but_a_config_error_comes_of_any_value(tmp_path_factory: pytest.
     for key in ("solvers", "kernel", "stop", "dataset", "repeats", "profiles", "tune", "compare", "claims", "known"):
         content = {"name": "any", "dataset": "checkerboard", "solvers": ["mpu"]} | {key: value}
         path.write_text(yaml.safe_dump(content), encoding="utf-8")
-        told = "any.yaml"
+        error = "any.yaml"
         try:
             read_config(path)
-        except ConfigError as fault:
-            told = str(fault)
-        assert "any.yaml" in told
+        except ConfigError as raised:
+            error = str(raised)
+        assert "any.yaml" in error
 
 
 def test_how_a_config_was_read_is_remembered(read) -> None:
@@ -217,9 +217,9 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "folder.py").mkdir()
     (tmp_path / "circle.py").symlink_to("circle.py")
-    told = refused(HEAD + f"solvers: [mpu]\nplugins: [{plugin}]\n")
-    assert "tried.yaml, line 4: " in told
-    assert words in told
+    error = refused(HEAD + f"solvers: [mpu]\nplugins: [{plugin}]\n")
+    assert "tried.yaml, line 4: " in error
+    assert words in error
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,6 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
     ],
 )
 def test_an_odd_setting_is_told(refused, setting: str, words: str) -> None:
-    told = refused(HEAD + "solvers: [mpu]\n", settings=[setting])
-    assert words in told
-    assert told.encode()
+    error = refused(HEAD + "solvers: [mpu]\n", settings=[setting])
+    assert words in error
+    assert error.encode()

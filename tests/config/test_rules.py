@@ -58,9 +58,9 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
     ],
 )
 def test_what_does_not_exist_or_says_nothing_is_refused(refused, text: str, message: str) -> None:
-    told = refused(HEAD + f"solvers: [mpu]\n{text}\n")
-    assert message in told
-    assert "tried.yaml, line 4: " in told
+    error = refused(HEAD + f"solvers: [mpu]\n{text}\n")
+    assert message in error
+    assert "tried.yaml, line 4: " in error
 
 
 def test_a_claim_may_be_about_a_dataset_of_a_profile(read) -> None:

@@ -90,15 +90,15 @@ published: mpu-table1
     ],
 )
 def test_a_mistake_is_told_with_line_key_and_remedy(refused, text: str, message: str) -> None:
-    told = refused(HEAD + text)
-    assert message in told
-    assert "tried.yaml" in told
+    error = refused(HEAD + text)
+    assert message in error
+    assert "tried.yaml" in error
 
 
 def test_all_mistakes_are_told_at_once(refused) -> None:
-    told = refused(HEAD + "solvers: [mpu]\nrepeats: 0\nthreads: 0\n")
-    assert "repeats" in told
-    assert "threads" in told
+    error = refused(HEAD + "solvers: [mpu]\nrepeats: 0\nthreads: 0\n")
+    assert "repeats" in error
+    assert "threads" in error
 
 
 @pytest.mark.parametrize(

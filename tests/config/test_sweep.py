@@ -183,7 +183,7 @@ def test_weights_of_classes_are_swept_like_numbers(read) -> None:
     [
         (
             "sbp: {nu: 1, class_weight: balanced}",
-            "sbp.class_weight: solver 'sbp' has no place for weights of classes; mpu, dcd, svmperf,",
+            "sbp.class_weight: solver 'sbp' takes no class weights; mpu, dcd, svmperf,",
         ),
         (
             "dcd: {class_weight: {1: 2}}",
@@ -195,9 +195,9 @@ def test_weights_of_classes_are_swept_like_numbers(read) -> None:
     ],
 )
 def test_weights_that_cannot_be_are_refused(refused, solver: str, message: str) -> None:
-    told = refused(HEAD + f"solvers: [{{{solver}}}]\n")
-    assert "line 3: solvers" in told
-    assert message in told
+    error = refused(HEAD + f"solvers: [{{{solver}}}]\n")
+    assert "line 3: solvers" in error
+    assert message in error
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_lists_are_expanded_the_first_key_varying_slowest(value: object, combina
     ],
 )
 def test_a_label_is_a_short_plain_text(refused, label: str, words: str) -> None:
-    told = refused(f"name: tried\ndataset: {{digits: {{as: {label}}}}}\nsolvers: [perceptron]\n")
-    assert f"line 2: dataset.digits.{words}" in told
+    error = refused(f"name: tried\ndataset: {{digits: {{as: {label}}}}}\nsolvers: [perceptron]\n")
+    assert f"line 2: dataset.digits.{words}" in error
 
 
 def test_a_dataset_is_named_by_a_word(refused) -> None:
@@ -272,7 +272,7 @@ def test_a_file_of_an_option_is_named_relative_to_the_working_folder(own_file):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "told"),
+    ("dataset", "error"),
     [
         ("{file: none.csv}", "dataset.file: sub/none.csv: cannot be read: No such file or directory"),
         ("{file: mine.csv, lable: y}", "dataset.lable: unknown key; did you mean 'label'?"),
@@ -284,8 +284,14 @@ def test_a_file_of_an_option_is_named_relative_to_the_working_folder(own_file):
         ("{file: mine.csv}", "solver 'dcd' separates two classes and 'mine' has 3"),
     ],
 )
-def test_a_file_that_cannot_be(own_file, dataset, told):
+def test_a_file_that_cannot_be(own_file, dataset, error):
     with pytest.raises(ConfigError) as raised:
         own_file(dataset)
-    assert told in str(raised.value)
+    assert error in str(raised.value)
     assert str(raised.value).startswith("sub/own.yaml, line ")
+
+
+def test_what_a_setting_was_read_off_reaches_the_verdicts(read) -> None:
+    fitted = "fitted: [{table: mpu-table1, column: objective, datasets: [adult], how: C is that of its table}]\n"
+    experiment = read(f"{HEAD}solvers: [mpu]\npublished: mpu-table1\n{fitted}")
+    assert [each.how for each in experiment.judging.fitted] == ["C is that of its table"]

@@ -34,6 +34,19 @@ def test_only_the_newest_caches_of_a_module_are_kept(tmp_path, monkeypatch):
     assert folders(tmp_path, monkeypatch, range(2, 9)) == kept
 
 
+def test_only_the_newest_of_a_function_are_kept(tmp_path, monkeypatch):
+    (tmp_path / "a.b-now").mkdir()
+    for days in range(8):
+        for name in ("advance", "<lambda>"):
+            (tmp_path / "a.b-now" / f"{name}-{days}-{days}0").mkdir()
+            os.utime(tmp_path / "a.b-now" / f"{name}-{days}-{days}0", (time.time() - 86_400 * days - 60,) * 2)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
+    cache.prune()
+    kept = [f"{name}-{days}-{days}0" for name in ("<lambda>", "advance") for days in range(4)]
+    assert sorted(path.name for path in (tmp_path / "a.b-now").iterdir()) == kept
+
+
 def test_caches_that_may_be_in_use_are_kept(tmp_path, monkeypatch):
     assert len(folders(tmp_path, monkeypatch, [0.1] * 7)) == 16
 

@@ -2,9 +2,13 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
+from numba.core import config
 
+from mpu_bench.core import jit as of_core
 from mpu_bench.core.jit import jit, jit_dispatch
 
 PROGRAM = """
@@ -155,12 +159,13 @@ def halved_and_doubled(number):
 """
 
 
-def called(folder, program):
+def called(folder, program, **variables):
     """Return what a program prints that finds the modules of a folder, and compiled code beside them."""
     environment = os.environ | {
         "NUMBA_CACHE_DIR": str(folder / "cache"),
-        "PYTHONPATH": str(folder),
+        "PYTHONPATH": f"{folder}{os.pathsep}{folder / 'site-packages'}",
         "PYTHONDONTWRITEBYTECODE": "1",
+        **variables,
     }
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -237,14 +242,152 @@ IMPORTS = {
 }
 
 
+@pytest.mark.parametrize("place", [".", "site-packages"])
 @pytest.mark.parametrize("way", IMPORTS)
-def test_an_edit_of_a_file_that_a_users_file_imports_recompiles_it(tmp_path, way):
+def test_an_edit_of_a_file_that_a_users_file_imports_recompiles_it(tmp_path, way, place):
     user = f"from mpu_bench.solver import jit\n{IMPORTS[way]}\n@jit\ndef called(x):\n    return times(x)\n"
     (tmp_path / "users.py").write_text(user)
-    (tmp_path / "between.py").write_text("from helper import *\n")
+    (tmp_path / place).mkdir(exist_ok=True)
+    (tmp_path / place / "between.py").write_text("from helper import *\n")
     for factor in (2.0, 3.0):
-        (tmp_path / "helper.py").write_text(HELPER.format(factor=factor))
+        (tmp_path / place / "helper.py").write_text(HELPER.format(factor=factor))
         assert called(tmp_path, "import users; print(users.called(6.0))") == str(6.0 * factor)
+
+
+OF_OTHER_PLACES = {
+    "the environment": "float(os.environ['FACTOR'])",
+    "an array": "np.array([1.0, float(os.environ['FACTOR'])])[1:]",
+    "a function within another": "made(float(os.environ['FACTOR']))",
+}
+
+
+@pytest.mark.parametrize("place", OF_OTHER_PLACES)
+def test_a_constant_that_no_file_holds_is_that_of_the_process(tmp_path, place):
+    (tmp_path / "users.py").write_text(f"""
+import os
+import numpy as np
+from mpu_bench.core.jit import jit
+
+def made(factor):
+    @jit
+    def times(x):
+        return factor * x
+
+    return times
+
+FACTOR = {OF_OTHER_PLACES[place]}
+
+@jit
+def called(x):
+    return {"FACTOR(x)" if "within" in place else "FACTOR[0] * x" if "array" in place else "FACTOR * x"}
+""")
+    for factor in ("2.0", "3.0", "2.0"):
+        printed = called(tmp_path, "import users; print(users.called(6.0))", FACTOR=factor)
+        assert printed == str(6.0 * float(factor))
+
+
+EDITED_MEANWHILE = """
+import pathlib, users
+path = pathlib.Path({edited!r})
+path.write_text(path.read_text().replace("2.0", "3.0"))
+print(users.called(6.0))
+"""
+
+
+@pytest.mark.parametrize("edited", ["users.py", "helper.py"])
+def test_what_was_loaded_before_an_edit_is_not_taken_for_what_stands_there_then(tmp_path, edited):
+    times = "@jit\ndef times(x):\n    return FACTOR * x\n"
+    parts = {"users.py": "from helper import times\n", "helper.py": f"FACTOR = 2.0\n{times}"}
+    if edited == "users.py":
+        parts = {"users.py": f"FACTOR = 2.0\n{times}", "helper.py": ""}
+    for name, text in parts.items():
+        called_too = "@jit\ndef called(x):\n    return times(x)\n" if name == "users.py" else ""
+        (tmp_path / name).write_text(f"from mpu_bench.core.jit import jit\n{text}{called_too}")
+    assert called(tmp_path, EDITED_MEANWHILE.format(edited=str(tmp_path / edited))) == "12.0"
+    assert called(tmp_path, "import users; print(users.called(6.0))") == "18.0"
+
+
+SHARED = """
+from mpu_bench.core.jit import jit
+
+@jit
+def difference(state):
+    return state.x - state.y
+"""
+OWN_TUPLE = """
+from typing import NamedTuple
+from mpu_bench.core.jit import jit
+from shared import difference
+
+class State(NamedTuple):
+    {fields}
+
+@jit
+def called(state):
+    return difference(state)
+"""
+
+
+@pytest.mark.parametrize("function", ["called", "difference"])
+def test_a_function_for_tuples_of_several_files_needs_none_of_the_others(tmp_path, function):
+    (tmp_path / "shared.py").write_text(SHARED)
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.py").write_text(OWN_TUPLE.format(fields="x: float\n    y: float"))
+        assert called(tmp_path, f"import {name} as own; print(own.{function}(own.State(x=5.0, y=2.0)))") == "3.0"
+        (tmp_path / f"{name}.py").unlink()
+
+
+@pytest.mark.parametrize("function", ["called", "difference"])
+def test_the_fields_of_a_tuple_are_told_apart(tmp_path, function):
+    (tmp_path / "shared.py").write_text(SHARED)
+    for fields in ("x: float\n    y: float", "y: float\n    x: float"):
+        (tmp_path / "own.py").write_text(OWN_TUPLE.format(fields=fields))
+        assert called(tmp_path, f"import own; print(own.{function}(own.State(x=5.0, y=2.0)))") == "3.0"
+
+
+BODY_OF_USERS = """
+from typing import NamedTuple
+from mpu_bench.kernels import value
+from mpu_bench.kernels.matrix import kernel_diagonal
+
+class Own(NamedTuple):
+    gamma: float
+
+@value.register(Own)
+def _(kernel, dot, a2, b2):
+    return {factor} * kernel.gamma
+"""
+
+
+def test_a_body_of_a_users_file_is_that_of_the_file(tmp_path):
+    for factor in (2.0, 3.0):
+        (tmp_path / "own.py").write_text(BODY_OF_USERS.format(factor=factor))
+        program = "import numpy as np; from own import *; print(kernel_diagonal(Own(5.0), np.ones(1))[0])"
+        assert called(tmp_path, program) == str(factor * 5.0)
+
+
+def test_threads_do_not_take_each_others_folders(monkeypatch):
+    seen, made, before = {}, of_core.njit, config.CACHE_DIR
+
+    def slow(**settings):
+        def decorate(body):
+            time.sleep(0.05)
+            seen[body.__name__] = config.CACHE_DIR
+            return made(**settings)(body)
+
+        return decorate
+
+    monkeypatch.setattr(of_core, "njit", slow)
+    kinds = {product_and_sum: "from_python", in_full: "from_jitted"}
+    fresh = {name: of_core.Jitted(each.py_func, each._settings) for each, name in kinds.items()}
+    threads = [threading.Thread(target=getattr, args=(each, name)) for name, each in fresh.items()]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    assert before == config.CACHE_DIR
+    assert all(name in folder for name, folder in seen.items())
 
 
 def test_a_function_that_is_typed_in_is_compiled(tmp_path):

@@ -79,3 +79,8 @@ def test_the_wrong_number_of_arguments_is_a_clear_error():
         dot(rows, np.uint32(0))
     with pytest.raises(TypingError, match="dot takes"):
         njit(lambda rows: dot(rows, np.uint32(0)))(rows)
+
+
+def test_columns_beyond_32_bits_with_a_sign_are_kept():
+    rows = Ones(np.array([3_000_000_000], np.uint32), np.array([0, 1], np.uint32))
+    assert to_scipy(rows, 4_000_000_000).indices.tolist() == [3_000_000_000]

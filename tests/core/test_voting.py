@@ -7,6 +7,7 @@ import scipy.sparse
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import take, to_scipy
 from mpu_bench.core.voting import MulticlassModel, combined
+from mpu_bench.errors import SolverError
 from mpu_bench.kernels import Gaussian
 from oracles import toys
 from oracles.voting import votes
@@ -60,3 +61,23 @@ def test_linear_machines_vote_without_vectors(frequencies):
     assert model.support_vectors == 0
     np.testing.assert_allclose(model.machines.scores(problem.test), apart)
     np.testing.assert_array_equal(model.labels(problem.test), votes(apart, PAIRS, 3))
+
+
+@pytest.mark.parametrize("kind", ["bias", "frequencies", "kernel", "scores", "foreign"])
+def test_machines_that_share_no_vote_are_refused(kind):
+    problem = toys.three_classes()
+    weights = np.ones((1, problem.features))
+    rows = take(problem.train, np.arange(2))
+
+    def expansion(gamma=0.25, scores=1):
+        return KernelModel(rows, np.ones((2, scores)), Gaussian(gamma), problem.features)
+
+    models = {
+        "bias": [LinearModel(weights, bias=float(k)) for k in range(3)],
+        "frequencies": [FourierModel(np.ones((1, 4)), np.full((2, problem.features), float(k))) for k in range(3)],
+        "kernel": [expansion(0.25), expansion(0.5), expansion(0.25)],
+        "scores": [expansion(scores=2)] * 3,
+        "foreign": [object()] * 3,
+    }
+    with pytest.raises(SolverError, match="one score each"):
+        combined(models[kind], PAIRS, 3)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.downloads import IMPATIENT
 from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataDirectory
@@ -19,4 +20,4 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> DataDirectory:
-    return DataDirectory(tmp_path / "home")
+    return DataDirectory(tmp_path / "home", policy=IMPATIENT)

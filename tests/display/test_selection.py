@@ -24,7 +24,8 @@ TESTED = {"choosing_error": 0.1, "metrics": METRICS, "spread": 0.02, "constant":
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([row("a"), row("b", reason="did not end")], "there was no time to train; give it more --seconds"),
+        ([row("a"), row("b")], "no classifier was trained (there was no time); give it more --seconds"),
+        ([row("a"), row("b", reason="of one class")], "no classifier was trained (b: of one class); give it more"),
         (
             [row("a", choosing_error=0.25), row("b")],
             "so far a is the best on the validation set, accuracy 75.00 %",
@@ -40,18 +41,18 @@ def test_it_is_said_why_nothing_was_chosen(rows: list[Row], words: str) -> None:
 
 def test_what_is_no_better_than_a_constant_is_told_with_what_to_do() -> None:
     refused = row("smo", **TESTED | {"constant": 0.9})
-    told = " ".join(sentences(Outcome([refused], None, 100, refused=refused), "mine"))
+    lines = " ".join(sentences(Outcome([refused], None, 100, refused=refused), "mine"))
     assert (
-        "nothing was chosen, and no model is saved: the best, smo, is not better than a constant beyond chance" in told
+        "nothing was chosen, and no model is saved: the best, smo, is not better than a constant beyond chance" in lines
     )
-    assert "accuracy 88.00 ± 2.00 % on 400 test rows, where always the same answer has 90.00 %" in told
-    assert "--metric auc" in told
+    assert "accuracy 88.00 ± 2.00 % on 400 test rows, where always the same answer has 90.00 %" in lines
+    assert "--metric auc" in lines
 
 
 def answering(name: str, right: int, size: int, kind: str = "batch", **known: Any) -> Row:
     """Return a candidate that is right on so many of 400 test rows."""
-    truth = np.ones(400, np.uint16)
-    predicted = (np.arange(400) < right).astype(np.uint16)
+    truth = np.ones(400, np.int32)
+    predicted = (np.arange(400) < right).astype(np.int32)
     answers = {"truth": truth.tobytes(), "predicted": predicted.tobytes(), "scores": (predicted - 0.5).astype("f4")}
     answers["scores"] = answers["scores"].tobytes()
     metrics = {"accuracy": right / 400, "auc": 0.8}
@@ -81,8 +82,8 @@ def test_three_sentences_say_what_how_sure_and_what_it_costs() -> None:
 
 def test_a_reference_that_is_chosen_is_not_saved() -> None:
     chosen = answering("LogisticRegression", 356, 500, "reference", seconds=0.1)
-    told = sentences(Outcome([chosen], chosen, 90, with_references=True), "mine")
-    assert "no model is saved here" in told[-1]
+    lines = sentences(Outcome([chosen], chosen, 90, with_references=True), "mine")
+    assert "no model is saved here" in lines[-1]
 
 
 def test_the_page_needs_no_other_file_and_its_words_are_words() -> None:

@@ -358,3 +358,46 @@ def test_each_machine_of_a_pair_is_that_of_its_two_classes_alone(kind: Any) -> N
 def test_a_parameter_by_its_old_name_is_told_the_new_one(name: str, old: str, new: str) -> None:
     with pytest.raises(TypeError, match=f"^{name}: '{old}' is called '{new}' now$"):
         getattr(mpu_bench, name)(**{old: 3})
+
+
+def test_a_score_that_is_not_finite_is_no_label(tmp_path: Path) -> None:
+    """As of the model that is saved."""
+    X, y = blobs(2)
+    model = mpu_bench.SMOClassifier(kernel="poly", coef0=1.0).fit(X, y)
+    model.save(tmp_path / "model.mpu")
+    X[3] = 1e120
+    for each in (model, mpu_bench.load(tmp_path / "model.mpu")):
+        for method in (each.predict, each.decision_function):
+            with pytest.raises(Exception, match=r"^row 4: its score is not finite; a value lies far beyond"):
+                method(X)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_model_without_intercepts_has_a_zero_for_each_score(name: str, classes: int) -> None:
+    X, y = blobs(classes)
+    model = made(name).fit(X, y)
+    machines = 1 if classes == 2 else 3  # pairs or classes
+    assert model.intercept_.shape == (machines,)
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+def test_balanced_classes_count_rows_by_their_weights(weight: float) -> None:
+    """A row without weight is left out, and one of weight 2 is as two."""
+    X, y = blobs(3)
+    weights = np.where((y == 1) & (np.arange(len(y)) % 2 == 0), weight, 1.0)
+    rows = np.repeat(np.arange(len(y)), weights.astype(int))
+    for name in ("DCDClassifier", "SMOClassifier"):
+        weighted = made(name, **_EXACTLY[name], class_weight="balanced").fit(X, y, sample_weight=weights)
+        repeated = made(name, **_EXACTLY[name], class_weight="balanced").fit(X[rows], y[rows])
+        np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-4, atol=1e-4)
+
+
+def test_the_width_by_scale_is_the_same_of_dense_and_sparse_rows() -> None:
+    X, y = blobs(2)
+    X = 1e-3 * X + 1e6
+    X[::2] = 0.0
+    X[:, 1] = 1e6
+    for part in (X, X[1::2]):
+        both = part, scipy.sparse.csr_matrix(part)
+        kernels = [mpu_bench.ForgetronClassifier().fit(rows, y[: len(part)]).model_.kernel for rows in both]
+        assert kernels[0].gamma == pytest.approx(kernels[1].gamma, rel=1e-6)

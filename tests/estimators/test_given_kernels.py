@@ -284,3 +284,15 @@ def test_river_refuses_them() -> None:
 
     with pytest.raises(ValueError, match="whose values with rows to come are not known"):
         river.Perceptron(classes=[0, 1], kernel="precomputed").learn_one({"a": 1.0}, 1)
+
+
+def test_a_row_far_from_all_others_has_its_score_alone_and_among_others() -> None:
+    X, y = blobs(2)
+    model = made("SMOClassifier", kernel=lambda a, b: rbf_kernel(a, b, gamma=1.0)).fit(X, y)
+    far = X[:1] + 15.0 * np.eye(1, X.shape[1])
+    values = rbf_kernel(far, X, gamma=1.0)
+    assert 0 < values.max() < 1e-30
+    among = model.decision_function(np.vstack([X, far]))[-1]
+    assert model.decision_function(far) == pytest.approx(among) == pytest.approx(model.intercept_[0])
+    with pytest.raises(ValueError, match="the largest value of the kernel matrix is"):
+        made("SMOClassifier", kernel="precomputed").fit(1e-40 * np.eye(len(y)), y)

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from classifiers import FORMS, ONLINE, blobs, made
+from mpu_bench.core.counters import PRESENTED
+from mpu_bench.estimators.base import Fit
 
 
 @pytest.mark.parametrize(("name", "parameters"), FORMS, ids=str)
@@ -123,6 +125,9 @@ def test_mistakes_are_one_message() -> None:
         model.partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="give eta"):
         made("ProjectronClassifier", budget=5).partial_fit(X, y, classes=[0, 1, 2])
+    searched = made("ProjectronClassifier", eta=0.1, budget=20).fit(X, y)
+    with pytest.raises(ValueError, match="give eta"):  # and does not wait for a 21st vector for ever
+        searched.partial_fit(-X, y)
     with pytest.raises(ValueError, match="merging needs a Gaussian kernel"):
         made("BudgetedPegasosClassifier", kernel="linear").fit(X, y)
 
@@ -202,3 +207,53 @@ def _of_plain_arrays(held: Any) -> Any:
     if is_dataclass(held):
         return replace(held, **{field.name: _of_plain_arrays(getattr(held, field.name)) for field in fields(held)})
     return held
+
+
+def test_passes_without_end_take_no_memory() -> None:
+    with pytest.warns(ConvergenceWarning, match="max_seconds"):
+        made("PerceptronClassifier", max_iter=10**12, max_seconds=0.01).fit(*blobs(2))
+
+
+@pytest.mark.parametrize(
+    "name", ["PerceptronClassifier", "ForgetronClassifier", "BudgetPerceptronClassifier", "BudgetedPegasosClassifier"]
+)
+def test_later_rows_that_single_precision_does_not_tell_apart_are_learned_in_double(name: str) -> None:
+    X, y = blobs(2)
+    X[1:] += 3000.0
+    whole = made(name, gamma=0.5).fit(X, y)
+    pieces = made(name, gamma=0.5).partial_fit(X[:1], y[:1], classes=[0, 1]).partial_fit(X[1:], y[1:])
+    np.testing.assert_allclose(pieces.decision_function(X), whole.decision_function(X), atol=1e-6)
+
+
+def test_nothing_is_learned_after_an_error_within_a_row() -> None:
+    """It wrote beyond the arrays of the projection."""
+    X, y = blobs(2)
+    model = made("BudgetedPegasosClassifier", maintenance="projection", gamma=1.0).partial_fit(X, y, classes=[0, 1])
+    scores = model.decision_function(X)
+    with pytest.raises(ValueError, match="kernel values of the vectors are too similar"):
+        model.partial_fit(X + 3e8, y)
+    for loaded in (model, pickle.loads(pickle.dumps(model))):
+        with pytest.raises(ValueError, match="an error ended learning within a row; start over with fit"):
+            loaded.partial_fit(X, y)
+        np.testing.assert_array_equal(loaded.decision_function(X), scores)
+    again = model.fit(X, y).partial_fit(X, y).decision_function(X)
+    plain = made("BudgetedPegasosClassifier", maintenance="projection", gamma=1.0).fit(X, y).partial_fit(X, y)
+    np.testing.assert_array_equal(again, plain.decision_function(X))
+
+
+def test_an_interrupted_piece_can_be_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = blobs(2)
+    model = made("ForgetronClassifier").partial_fit(X[:20], y[:20], classes=[0, 1])
+    with monkeypatch.context() as patched:
+        patched.setattr(Fit, "is_over", property(_interrupt))
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[20:], y[20:])
+    learned = int(model._state.counters[PRESENTED])
+    assert 20 < learned < len(X)
+    model.partial_fit(X[learned:], y[learned:])
+    whole = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1])
+    np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
+
+
+def _interrupt(_fit: Fit) -> bool:
+    raise KeyboardInterrupt

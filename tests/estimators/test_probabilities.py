@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mpu_bench
 from classifiers import ONLINE, blobs, made
+from mpu_bench.errors import DataError
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +119,12 @@ def test_pegasos_has_no_probabilities_of_pieces() -> None:
     X, y = blobs(2)
     with pytest.raises(ValueError, match="probability=True needs all rows"):
         mpu_bench.PegasosClassifier(probability=True).partial_fit(X, y, classes=[0, 1])
+
+
+def test_pieces_after_a_fit_have_none_of_its_sigmoids(tmp_path: Path) -> None:
+    X, y = blobs(2)
+    model = made("PegasosClassifier", probability=True).fit(X, y)
+    model.set_params(probability=False).partial_fit(-X, y)
+    model.save(tmp_path / "model.mpu")
+    with pytest.raises(DataError, match="the model has no probabilities"):
+        mpu_bench.load(tmp_path / "model.mpu").predict_proba(X)

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import mpu_bench
 from classifiers import ALL, blobs, made
 from mpu_bench import solvers
+from mpu_bench.estimators.linear import PegasosClassifier
 from mpu_bench.estimators.mixins import AugmentedClassifier, TwoClassClassifier
 from mpu_bench.estimators.online import OnlineClassifier
 
@@ -263,3 +264,27 @@ def test_an_intercept_that_is_set_after_a_fit_is_of_the_next_one(first: bool, tm
     np.testing.assert_array_equal(model.set_params(fit_intercept=not first).decision_function(X), before)
     model.save(tmp_path / "model.mpu")
     np.testing.assert_array_equal(mpu_bench.load(tmp_path / "model.mpu").predict(X), model.predict(X))
+
+
+def test_light_pieces_do_not_bound_the_weights_of_later_ones() -> None:
+    X, y = blobs(2)
+    light = made("PegasosClassifier").partial_fit(X, y, classes=[0, 1], sample_weight=np.full(len(y), 1e-6))
+    for model in (light, heavy := made("PegasosClassifier")):
+        for _ in range(200):
+            model.partial_fit(X, y, classes=[0, 1])
+    assert np.linalg.norm(light.coef_) == pytest.approx(np.linalg.norm(heavy.coef_), rel=0.1)
+
+
+def test_a_piece_that_fails_has_left_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = blobs(3)
+    model = made("PegasosClassifier").partial_fit(X, y, classes=[0, 1, 2])
+    before = pickle.dumps(model)
+    with monkeypatch.context() as patched:
+        patched.setattr(PegasosClassifier, "_summed", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    assert pickle.dumps(model) == before
+
+
+def _interrupted(*_: Any) -> Any:
+    raise KeyboardInterrupt

@@ -150,8 +150,9 @@ def test_keys_depend_on_what_settles_a_run(read, monkeypatch: pytest.MonkeyPatch
 def test_a_key_depends_on_the_values_tried(read) -> None:
     keys = set()
     for tune in ("{C: [1, 2], holdout: 0.5}", "{C: [1, 3], holdout: 0.5}", "{C: [1, 2], holdout: 0.4}"):
-        (run,) = [run for run in plan.plan(read(f"tune: {tune}\nsolvers: [dcd]\n")) if run.solver.tuning]
-        keys.add(plan.settled_run_id(run, "data", Plan()))
+        runs = plan.plan(read(f"tune: {tune}\nsolvers: [dcd]\n"))
+        (run,) = [run for run in runs if run.solver.tuning]
+        keys.add(plan.settled_run_id(run, "data", runs))
     assert len(keys) == 3
 
 

@@ -10,6 +10,7 @@ from mpu_bench.core.counters import new_counters
 from mpu_bench.experiment import shared_matrix
 from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.results.store import MATRICES
 
 GAUSSIAN = Gaussian(0.25)
 OF_TIME = {"peak_memory_mb", "load", "disturbed", "only_delayed", "machine", "created"}
@@ -37,7 +38,7 @@ def test_runs_that_share_come_to_the_same_results_and_none_computes_a_row(execut
             assert record.disturbed == shared_matrix.DISTURBS
     took = [record.kernel_matrix_seconds for record in shared if record.kernel_matrix_seconds]
     assert len(took) == 1, "one run had it computed"
-    assert not list((tmp_path / "shared").rglob(shared_matrix.FOLDER))
+    assert not list((tmp_path / "shared").rglob(MATRICES))
 
 
 def test_machines_of_one_run_share_where_each_has_all_rows(execute):
@@ -62,7 +63,7 @@ def test_a_matrix_that_is_too_large_is_not_shared_and_the_row_says_so(execute):
 def test_machines_that_cannot_write_it_keep_rows_of_their_own(execute, tmp_path, monkeypatch):
     folder = tmp_path / "results" / "tried"
     folder.mkdir(parents=True)
-    (folder / shared_matrix.FOLDER).write_text("in the way", encoding="utf-8")
+    (folder / MATRICES).write_text("in the way", encoding="utf-8")
     text = "kernel: {gaussian: {gamma: 0.001}}\nsolvers: [smo: {C: 1}]\nkernel_matrix: shared\n"
     (record,), _ = execute(text)
     assert record.status == "done"

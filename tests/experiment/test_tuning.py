@@ -118,6 +118,7 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     assert [record.chosen for record in tuned] == [f"C={eval(best.parameters)['C']:g}"] * 2
     assert tuned[0].tune_seconds == pytest.approx(sum(record.train_seconds for record in trials))
     assert tuned[0].n == 1347
+    assert {(trial.n < 1347, trial.n + trial.n_test) for trial in trials} == {(True, 1347)}  # what was held out of it
     (row,) = summary.summarize(records, [])
     assert row.chosen == tuned[0].chosen
     assert row.count == 2

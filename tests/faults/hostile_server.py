@@ -12,8 +12,7 @@ from pathlib import Path
 from tests.downloads import known, served
 from tests.http_server import Raw, Server
 
-from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.download.http import Policy
+from mpu_bench.data.download.cache import DataDirectory, Policy
 
 CONTENT = random.Random(7).randbytes(6000)
 HALF = len(CONTENT) // 2
@@ -92,9 +91,10 @@ def _fetch(chance: random.Random) -> None:
     answers = [_answer(chance) for _ in range(chance.choice([1, 1, 2, 3]))]
     with Server(*answers, *[GOOD] * chance.choice([0, 1])) as server, tempfile.TemporaryDirectory() as folder:
         file = known("a9a", f"http://alice:hunter2@127.0.0.1:{server.port}/a9a?t0ken=1", content=CONTENT)
-        if served(file, DataDirectory(Path(folder)), POLICY, CONTENT, SECRETS):
+        home = DataDirectory(Path(folder), policy=POLICY)
+        if served(file, home, CONTENT, SECRETS):
             server.raw[:] = [GOOD]
-            reason = served(file, DataDirectory(Path(folder)), POLICY, CONTENT, SECRETS)
+            reason = served(file, home, CONTENT, SECRETS)
             assert reason is None, reason
 
 

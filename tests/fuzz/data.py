@@ -34,9 +34,8 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import DelimitedColumns
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download import compression, fetch
-from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
 from mpu_bench.data.download.errors import SourceError
-from mpu_bench.data.download.http import Policy
 from mpu_bench.data.download.integrity import digest_file, read_pin
 from mpu_bench.data.download.partial import PartialDownload
 from mpu_bench.data.download.progress import SILENT
@@ -372,7 +371,7 @@ def _read_note(data: bytes) -> None:
         partial_file = PartialDownload(file, home, _FILE.urls[0])
         str((partial_file.continuable, partial_file.complete, partial_file.validators.if_range))
         with contextlib.suppress(SourceError):
-            partial_file.check_size(max(partial_file.expected, partial_file.size))
+            partial_file.check_size(max(file.bytes or 0, partial_file.size))
             partial_file.check_size(partial_file.validators.total or 0)
         partial_file.discard()
 
@@ -489,11 +488,11 @@ _IMPATIENT = Policy(attempts=3, sleep=lambda _seconds: None, connect_timeout=2.0
 
 def _read_answers(data: bytes) -> None:
     file, rest = _with_choice(data, (_FILE, _KNOWN))
-    home = DataDirectory(empty_place("downloads"))
+    home = DataDirectory(empty_place("downloads"), policy=_IMPATIENT)
     path = home.path(file)
     with _server(rest.split(SEPARATOR)):
         try:
-            fetched = fetch.fetch(file, home, policy=_IMPATIENT)
+            fetched = fetch.fetch(file, home)
         except UserError:
             assert not path.exists(), "a file that was refused stands under its name"
             raise

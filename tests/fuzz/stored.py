@@ -282,6 +282,7 @@ def targets() -> list[Target]:
                 "mpu_bench.results.naming",
                 "mpu_bench.results.summary",
                 "mpu_bench.verdict.pairs",
+                "mpu_bench.verdict.two_solvers",
                 "mpu_bench.verdict.points",
                 "mpu_bench.verdict.comparison",
                 "mpu_bench.verdict.statements",

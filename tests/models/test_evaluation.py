@@ -89,6 +89,21 @@ def test_chance_is_seldom_taken_for_more_and_a_signal_is_seen(metric: str, class
     assert chance_of(metric, *labelled(100, classes, shares, 3.0, 0)) < 1e-6
 
 
+@pytest.mark.parametrize("metric", [name for name in METRICS if name != "accuracy"])
+def test_rows_of_one_class_prove_nothing(metric: str) -> None:
+    labels, scores = np.zeros(30, np.int32), np.linspace(-1, 1, 30)[:, np.newaxis]
+    assert chance_of(metric, labels, labels_of(scores), scores) == 1.0
+
+
+def test_predictions_that_depend_on_the_class_may_have_no_more_f1_than_always_yes() -> None:
+    """Of half positives always yes has F1 of 2 / 3, which a weak classifier does not surpass."""
+    for seed in range(20):
+        labels, predicted, scores = labelled(2000, 2, [0.5, 0.5], 0.5, seed)
+        assert chance_of("balanced-accuracy", labels, predicted, scores) < 0.01
+        assert score_of("f1", labels, predicted, scores) < constant_score("f1", labels, 2)
+        assert chance_of("f1", labels, predicted, scores) > 0.5
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_standard_error_is_the_spread_over_test_sets(metric: str) -> None:
     drawn = [labelled(300, 2, [0.7, 0.3], 1.0, seed) for seed in range(60)]

@@ -43,9 +43,12 @@ def test_few_rows_give_no_certainty() -> None:
     assert apart[:, 1] == pytest.approx([1 / 3, 2 / 3], abs=1e-4)
 
 
-def test_probabilities_that_are_all_zero_become_alike() -> None:
+@pytest.mark.parametrize("far", [-100.0, -700.0, -1e5])
+def test_probabilities_that_are_all_next_to_nothing_keep_their_ratios(far: float) -> None:
     sigmoids = Sigmoids((1.0, 1.0, 1.0), (0.0, 0.0, 0.0))
-    assert sigmoids.probabilities(np.full((1, 3), -1e5)).tolist() == [[1 / 3] * 3]
+    np.testing.assert_allclose(sigmoids.probabilities(np.full((1, 3), far)), [[1 / 3] * 3])
+    found = sigmoids.probabilities(far + np.log([[1.0, 2.0, 5.0]]))
+    np.testing.assert_allclose(found, [[0.125, 0.25, 0.625]], rtol=1e-9)
 
 
 def test_recent_scores_forget_those_of_long_ago() -> None:

@@ -145,6 +145,12 @@ def test_a_label_that_no_class_has_is_one_message() -> None:
         table_model().score(FRAME, ["0", "x", "1"])
 
 
+@pytest.mark.parametrize("dtype", [complex, "M8[s]", "m8[s]"])
+def test_what_is_no_real_number_is_one_message(dtype: Any) -> None:
+    with pytest.raises(DataError, match="the rows are not numeric: they are of type"):
+        saved("linear").predict(np.zeros((2, FEATURES), dtype))
+
+
 def test_a_row_whose_score_is_not_finite_is_named() -> None:
     model = SavedModel(LinearModel(np.full((1, FEATURES), 1e200)), Classes.of([0, 1]), FEATURES)
     rows = np.zeros((3, FEATURES))
@@ -197,3 +203,17 @@ def test_files_of_version_1_are_read(name: str) -> None:
     frame = pd.DataFrame(expected["rows"], columns=expected["columns"])
     assert found.predict(frame).tolist() == expected["labels"]
     assert np.allclose(found.scores(frame), expected["scores"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_table_of_arrow_has_names_for_its_columns() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    model = SavedModel(linear(), Classes.of(["no", "yes"]), 5, TABLE)
+    names = [column.name for column in TABLE.columns if column.name != TABLE.label]
+    frame = pd.DataFrame({name: ["1", "2", None] if name == names[0] else ["a", "2", "3"] for name in names})
+    frame[names[2]] = [1.0, 2.5, 3.0]
+    expected = model.scores(frame)
+    table = arrow.Table.from_pandas(frame[names[::-1]])
+    assert np.array_equal(model.scores(table), expected)
+    assert np.array_equal(model.scores(table.combine_chunks().to_batches()[0]), expected)
+    with pytest.raises(DataError, match="lacks"):
+        model.scores(table.drop_columns(names[:1]))

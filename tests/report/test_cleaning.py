@@ -15,7 +15,7 @@ from mpu_bench.config.drawings import KINDS
 from mpu_bench.errors import StoreError
 from mpu_bench.report import csv_files, figures
 from mpu_bench.results.folder import open_results
-from mpu_bench.results.store import FILE, LOCK
+from mpu_bench.results.store import FILE, LOCK, MATRICES
 from oracles import made_up
 
 FIGURE = f"{KINDS[0]}.svg"
@@ -136,3 +136,12 @@ def test_a_folder_that_cannot_be_changed_is_one_message(folder: Path, monkeypatc
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(StoreError, match="cannot be deleted: Read-only file system"):
         csv_files.clean(folder)
+
+
+def test_kernel_matrices_of_a_session_that_was_killed_are_deleted(folder: Path) -> None:
+    matrices = folder / MATRICES
+    matrices.mkdir()
+    for name in ("0123456789abcdef.float32", "0123456789abcdef.lock", "fedcba9876543210.part", "mine.float32"):
+        (matrices / name).touch()
+    assert csv_files.clean(folder) == [MATRICES]
+    assert [path.name for path in matrices.iterdir()] == ["mine.float32"]

@@ -183,7 +183,8 @@ def test_a_wrong_name_is_one_message(tmp_path, form, shape, message):
         export.export(made_up.results(tmp_path), form, None, export.Shape(**shape))
 
 
-#: test error and objective by dataset, solver and its C: dcd has another C on each, the optimum is no contestant
+#: test error and objective by dataset, solver and its C: dcd has another C on each, so that its objective is another
+#: function there; the optimum is no contestant
 COMPARED = {
     "a_b": {("mpu", 1): ((0.1, 0.12), 5.0), ("dcd", 1): ((0.1, 0.1), 7.0), ("optimum", 1): ((0.0, 0.0), 1.0)},
     "50% & #1": {("mpu", 1): ((0.2, 0.2), 3.0), ("dcd", 9): ((0.3, 0.3), 2.0)},
@@ -216,7 +217,7 @@ def test_datasets_are_rows_and_solvers_are_columns(compared):
         "| dataset | test error, %: mpu | test error, %: dcd | objective: mpu | objective: dcd |",
         "| --- | --- | --- | --- | --- |",
         "| a_b | 11.00 ±1.4 | **10.00** | **5** | 7 |",
-        "| 50% & #1 | **20.00** | 30.00 | 3 | **2** |".replace("&", "&amp;"),
+        "| 50% & #1 | **20.00** | 30.00 | 3 | 2 |".replace("&", "&amp;"),
     ]
 
 
@@ -257,5 +258,37 @@ def test_a_table_in_html_has_a_caption_groups_and_words(compared):
     assert re.findall(r"<table id=\"(.*?)\"", text) == ["tab:a"]
     assert re.findall(r"<caption.*?>(.*?)</caption>", text) == ["a &lt; b"]
     assert re.findall(r"colspan=\"2\".*?>(.*?)<", text) == ["test error, %", "objective"]
-    assert re.findall(r"<td.*?>(.*?)</td>", text)[5:] == ["50% &amp; #1", "<b>20.00</b>", "30.00", "3", "<b>2</b>"]
+    assert re.findall(r"<td.*?>(.*?)</td>", text)[5:] == ["50% &amp; #1", "<b>20.00</b>", "30.00", "3", "2"]
     assert export.export(compared, "html", None).count("<tr") == 1 + 6
+
+
+def test_the_best_objective_is_that_of_its_problem(tmp_path):
+    """SBP's objective is maximised; of the two that are minimised beside it, the worse one was bold."""
+    with Store(tmp_path / "problems", create=True) as store:
+        planned = [
+            {"experiment": "problems", "dataset": "a", "n": 9, "solver": solver, "kernel": "linear", "parameters": "{}",
+             "seed": 0, "run_id": solver, "problem": problem, "maximised": maximised}
+            for solver, problem, maximised in (("sbp", "nu", 1), ("mpu", "hinge", 0), ("dcd", "hinge", 0))
+        ]  # fmt: skip
+        store.save_plan(records(planned), {"name": "problems", "judging": {}})
+        for each, objective in zip(planned, (0.5, 5.0, 7.0), strict=True):
+            store.save(record(each | {"status": "done", "objective": objective}), [], describe(1))
+    shape = export.Shape(("objective",), "solvers", bold_best=True)
+    text = export.export(tmp_path / "problems", "md", None, shape)
+    assert [line.split(" | ")[-1].strip(" |") for line in text.splitlines()[2:]] == ["", "**5**", "7"]
+
+
+def test_objectives_of_several_c_have_no_best(tmp_path):
+    with Store(tmp_path / "swept", create=True) as store:
+        planned = [
+            {"experiment": "swept", "dataset": "a", "n": 9, "solver": "dcd", "kernel": "linear", "seed": 0,
+             "parameters": json.dumps({"C": c}), "run_id": str(c), "problem": "hinge", "maximised": 0}
+            for c in (1, 10)
+        ]  # fmt: skip
+        store.save_plan(records(planned), {"name": "swept", "judging": {}})
+        for each in planned:
+            measured = {"status": "done", "objective": float(each["run_id"]), "test_error": 1 / float(each["run_id"])}
+            store.save(record(each | measured), [], describe(1))
+    shape = export.Shape(("objective", "test_error"), bold_best=True)
+    lines = export.export(tmp_path / "swept", "md", None, shape).splitlines()[2:]
+    assert [line.split(" | ")[2:] for line in lines] == [["1", "100.00 |"], ["10", "**10.00** |"]]

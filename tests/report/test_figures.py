@@ -397,3 +397,25 @@ def test_a_parameter_has_no_panel_of_seconds_of_two_machines():
     assert len(make("parameter", on(rows), []).panels) == 2
     (panel,) = make("parameter", on(rows, fw="there"), []).panels
     assert panel.y_label == "test accuracy, %"
+
+
+def test_a_speed_up_is_not_of_disturbed_seconds():
+    def rows(**measured):
+        return [each | (measured if each["solver"] == "fw" else {}) for each in SERIES]
+
+    def speed_ups(rows):
+        figure = make("speed-up", rows, [])
+        return {each.label: each.y for each in figure.panels[0].series} if figure else {}
+
+    assert "fw" in speed_ups(rows(disturbed=0))
+    assert "fw" not in speed_ups(rows(disturbed=1))
+    counted = [each | {"comparable_seconds_mean": each["train_seconds_mean"] / 2} for each in rows(disturbed=1)]
+    assert speed_ups(counted)["fw"] == pytest.approx((1000, 2000, 4000))
+
+
+def test_runs_that_differ_in_what_was_tuned_have_curves_of_their_own():
+    mine = [each for each in CURVES if each["solver"] == "sbp"]
+    curves = [each | {"tuned": tuned} for tuned in ("C of 1", "C of 10") for each in mine]
+    panel = make("test-error", [], curves).panels[0]
+    assert [each.label for each in panel.series] == ["sbp (C of 1)", "sbp (C of 10)"]
+    assert [len(set(each.x)) for each in panel.series] == [5, 5]

@@ -118,7 +118,7 @@ def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypa
     """Not even of a folder that another version wrote, with whole paths in it."""
     home = tmp_path / "secretuser"
     monkeypatch.setenv("HOME", str(home))
-    folder = made_up.results(home, done=2)
+    folder = made_up.results(home, done=3)
     said = f"{home}/data/a1a: cannot be had from http://alice:hunter2@host/x?token=opensesame"
     with sqlite3.connect(folder / "runs.sqlite") as database:
         facts = {"config": f"{home}/configs/mine.yaml", "description": said, "options": ["--set", said]}
@@ -129,7 +129,7 @@ def test_nothing_that_is_published_names_the_user_or_a_secret(tmp_path, monkeypa
         database.execute("UPDATE plan SET record = json_set(record, '$.overridden', ?)", (said,))
         database.execute("UPDATE runs SET record = json_set(record, '$.reason', ?)", (said,))
         crashed = "UPDATE runs SET status = 'crashed', record = json_set(record, '$.status', 'crashed')"
-        database.execute(f"{crashed} WHERE run_id LIKE '%sbp'")
+        database.execute(f"{crashed} WHERE run_id LIKE '%sdca'")
         database.execute("UPDATE environments SET content = json_set(content, '$.commit', ?)", (said,))
     database.close()
     out = tmp_path / "published"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench import resources
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.report import style
 from mpu_bench.solvers import OWN
 
@@ -25,7 +25,7 @@ def test_every_solver_of_the_project_has_a_style_of_its_own() -> None:
 
 def test_solvers_of_one_config_differ_in_colour_and_in_dashes_or_marker() -> None:
     for config in resources.config_names():
-        choices = read_without_plugins(resources.config_path(config)).solvers
+        choices = read_config(resources.config_path(config), with_plugins=False).solvers
         names = {style.name_of(choice.name, choice.parameters) for choice in choices}
         looks = [style.of(style.number_of(name)) for name in names]
         assert len({look.colour for look in looks}) == len(names), config

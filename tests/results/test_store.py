@@ -567,3 +567,36 @@ def test_a_folder_that_is_lost_under_a_run_is_told_as_such(store: Store, lose, i
         Store(store.folder, create=True).close()
     with pytest.raises(StoreError, match="was renamed or deleted during the runs"):
         store.save(record("b"), [POINT], MACHINE)
+
+
+def test_the_mean_curve_is_that_of_the_runs_in_the_table(store: Store) -> None:
+    """A run that diverged was in the mean as far as it came, and was none of those in the table."""
+    store.save_plan([planned("a"), planned("b", seed=1)], {})
+    for run_id, seed, status, errors in (("a", 0, "done", (0.2, 0.1)), ("b", 1, "diverged", (0.8,))):
+        points = [Record(presented=10**k, passes=float(k), test_error=error) for k, error in enumerate(errors, start=1)]
+        store.save(record(run_id, seed=seed, status=status, test_error=errors[-1]), points, MACHINE)
+    with open_results(store.folder) as results:
+        assert [(row.count, row.means["test_error"]) for row in results.mean_curves()] == [(1, 0.2), (1, 0.1)]
+        assert len(results.curves()) == 3
+
+
+def test_runs_that_differ_in_what_was_tuned_are_no_mean(store: Store) -> None:
+    store.save_plan([planned("a", tuned="C of 1"), planned("b", tuned="C of 10")], {})
+    for run_id, error in (("a", 0.2), ("b", 0.4)):
+        store.save(record(run_id, test_error=error), [Record(presented=10, test_error=error)], MACHINE)
+    with open_results(store.folder) as results:
+        assert [(row.tuned, row.count, row.means["test_error"]) for row in results.mean_curves()] == [
+            ("C of 1", 1, 0.2),
+            ("C of 10", 1, 0.4),
+        ]
+
+
+def test_a_damaged_row_makes_those_that_were_made_from_it_stale_and_no_folder_unreadable(store: Store) -> None:
+    store.save_plan([planned("optimum"), planned("run", seed=1)], {})
+    store.save(record("optimum"), [], MACHINE)
+    store.save(record("run", seed=1), [], MACHINE, store.made_from({"optimum": "optimum"}))
+    assert store.finished({"run": {"optimum": "optimum"}}) == {"optimum", "run"}
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute("UPDATE runs SET record = 'x' || substr(record, 2) WHERE run_id = 'optimum'")
+    assert store.finished({"run": {"optimum": "optimum"}}) == set()
+    assert [each.status for each in store.records()] == [RunStatus.ERROR, RunStatus.PROVISIONAL]

@@ -29,8 +29,8 @@ def answering(name: str, truth: Any, predicted: Any, scores: Any = None, **other
     return row(
         name,
         tested=len(truth),
-        truth=np.asarray(truth, np.uint16).tobytes(),
-        predicted=np.asarray(predicted, np.uint16).tobytes(),
+        truth=np.asarray(truth, np.int32).tobytes(),
+        predicted=np.asarray(predicted, np.int32).tobytes(),
         scores=scores.tobytes(),
         **others,
     )

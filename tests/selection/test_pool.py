@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from command_line import environment
 from forking import Forking, Slow
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.guard.process import AwakeClock
@@ -127,3 +130,9 @@ def test_what_a_classifier_forks_counts_and_ends_with_it(
         pool._most_memory = 0.5 * 2**30
         assert answer(pool, Fit(forking, {}, 500, seconds)).reason == reason
     assert not psutil.pid_exists(int((tmp_path / "note").read_text(encoding="utf-8")))
+
+
+def test_processes_can_be_started_before_anything_large_is_imported() -> None:
+    code = "import sys, mpu_bench.cli.trying, mpu_bench.selection.pool; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert not {"sklearn", "scipy", "pandas", "matplotlib", "numba", "numpy"} & set(done.stdout.split())

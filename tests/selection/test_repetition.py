@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mpu_bench
 from mpu_bench.config.read import read_config
-from mpu_bench.core.models import labels_of
+from mpu_bench.core.models import LinearModel, labels_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.data.user_files.adding import Wishes, options_of
+from mpu_bench.errors import DataError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.experiment.plan import plan
 from mpu_bench.selection.candidates import Candidate, Facts, candidates
-from mpu_bench.selection.repetition import config_of
+from mpu_bench.selection.repetition import config_of, exports_of, model_of
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
 from mpu_bench.selection.worker import Evaluated, Evaluation, _scores, answer, model_path
@@ -116,3 +118,63 @@ def test_what_ends_a_classifier_ends_the_run(folder: Path, tmp_path: Path) -> No
         run, problem = repeated(tmp_path / "repeat.yaml", source.home)
         assert run.checkpoints[-1].passes == 3
         np.testing.assert_allclose(run.model.scores(problem.test), chosen.model_.scores(problem.test), rtol=1e-6)
+
+
+def test_a_file_that_changes_meanwhile_is_not_what_the_model_was_trained_on(tmp_path: Path) -> None:
+    """New rows are treated as those were, and other processes do not go on with others."""
+    path = tmp_path / "mine.csv"
+    path.write_text("a,label\n" + "1,no\n2,yes\n" * 30, encoding="utf-8")
+    source, data = source_of(path).begun()
+    chosen = mpu_bench.DCDClassifier(random_state=0).fit(data.X, data.y)
+    expected = model_of(chosen, source)
+    path.write_text("a,label\n" + "1,no\n9,yes\n" * 30, encoding="utf-8")
+    assert load_problem(catalog.card(source.dataset, source.options), source.home).fingerprint != source.fingerprint
+    found = model_of(chosen, source)
+    assert found.preprocessing == expected.preprocessing
+    assert found.origin.trained_on == expected.origin.trained_on
+    with pytest.raises(DataError, match="mine: its data have changed since it was begun; run again"):
+        source.load()
+
+
+def test_a_dataset_of_any_name_is_trained_again(folder: Path, tmp_path: Path) -> None:
+    """An experiment's name has ASCII letters alone, and a hundred at most."""
+    for name in ("donn\u00e9es", "\u6570\u636e", "_first+second", "n" * 95):
+        file = tmp_path / f"{name}.csv"
+        file.write_bytes((folder / "of2.csv").read_bytes())
+        source = source_of(file)
+        text = config_of(trained(), source, str(file), {}, 90, tmp_path)
+        (config := tmp_path / "repeat.yaml").write_text(text, encoding="utf-8")
+        assert read_config(config).name.startswith("try-")
+
+
+def test_the_config_says_that_errors_will_differ(folder: Path, tmp_path: Path) -> None:
+    given = trained(), source_of(folder / "of2.csv"), str(folder / "of2.csv"), {}, 90, tmp_path
+    assert config_of(*given).splitlines()[1] == "# with the same errors."
+    assert config_of(*given, differs="it learned few").splitlines()[1] == "# with other errors: it learned few."
+
+
+def test_a_model_of_a_dataset_keeps_the_options_of_that(tmp_path: Path) -> None:
+    source = Source("checkerboard", {"rows": 300, "test_rows": 50}, DataDirectory.from_options(tmp_path / "home"))
+    source, _ = source.begun()
+    assert dict(model_of(trained(), source).origin.options) == {"rows": 300, "test_rows": 50}
+
+
+def trained() -> Any:
+    """Return a classifier of two columns, trained."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2))
+    return mpu_bench.DCDClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(np.int32))
+
+
+def test_it_is_said_where_no_labels_were_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source("checkerboard", {"rows": 300, "test_rows": 50}, DataDirectory.from_options(tmp_path / "home"))
+    source, data = source.begun()
+    saved, features = model_of(trained(), source), data.sample
+    monkeypatch.setenv("PATH", "")
+    files, told = exports_of(saved, features, None)
+    assert "model.c" in files
+    assert "model.c: its labels were not compared with those of model.mpu: no C compiler (cc, gcc or clang)" in told[0]
+    far = replace(saved, model=LinearModel(np.array([[1.0, 1.0, -1e7]])))
+    files, told = exports_of(far, features, None)
+    assert "model.c" not in files
+    assert told[0].startswith("model.c is not written: the intercept -1e+07 cancels against columns far from zero")

@@ -68,3 +68,14 @@ def test_the_width_is_that_of_the_distances() -> None:
     values = np.asarray(problem.train.values, np.float64)
     squared = np.square(values[:, np.newaxis] - values).sum(axis=2).mean()
     assert Data(problem).width == pytest.approx(2 / squared, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_validation_set_has_rows_of_a_rare_class(seed: int) -> None:
+    parts = data(4000, 2, seed, share=0.0)  # four rows of 4,000 are positive
+    parts.problem.labels[:] = np.arange(4000) < 4
+    ((trained, validated),) = parts.splits(1000)
+    assert parts.y[trained].sum() == 2
+    assert parts.y[validated].sum() > 0
+    assert not set(trained) & set(validated)
+    assert sorted(parts.order) == list(range(4000))

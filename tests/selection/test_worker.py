@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from mpu_bench.core.models import labels_of
 from mpu_bench.selection.candidates import Candidate, Kind
 from mpu_bench.selection.schedule import Fit
-from mpu_bench.selection.worker import _compile, _scores
+from mpu_bench.selection.worker import _compile, _scores, answer
 
 
 @dataclass
@@ -87,3 +88,23 @@ def test_a_class_that_a_fold_lacks_is_never_predicted(model: Ranks, classes: int
     scores = _scores(model, np.zeros((2, 1)), classes)
     assert scores.shape == (2, 1 if classes == 2 else classes)
     assert labels_of(scores).tolist() == labels
+
+
+def test_where_a_metric_does_not_exist_it_says_so(tmp_path: Path) -> None:
+    class OfOneClass(Few):
+        metric, threshold, folds, is_cross_validated = "auc", False, 1, False
+
+        def splits(self, rows: int) -> Any:
+            return [(np.arange(rows), np.arange(5))]
+
+        def part(self, chosen: Any) -> Any:
+            return np.zeros((len(chosen), 2)), np.zeros(len(chosen), np.int32)
+
+    class Zeros(Classifier):
+        def decision_function(self, X: Any) -> Any:
+            return np.zeros(len(X))
+
+    data: Any = OfOneClass()
+    fit = Fit(Recorded("a", "linear", "X", {}, {"C": (1.0,)}, 1, classified=Zeros()), {"C": 1.0}, 10, 60.0)
+    found = answer(fit, data, tmp_path, {"X"}, lambda: None)
+    assert found.reason == "DataError: AUC does not exist on the rows that choose, which are of one class"

@@ -13,7 +13,7 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import read_config, read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.core.solver import FACTS
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan
@@ -299,7 +299,7 @@ def test_it_is_announced_before_it_is_run(read, marking: str, tmp_path: Path) ->
 def test_a_config_is_shown_without_running_it(read, marking: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         read(marking, settings=["seed=-1"])
-    experiment = read_without_plugins(tmp_path / "tried.yaml")
+    experiment = read_config(tmp_path / "tried.yaml", with_plugins=False)
     assert [choice.name for choice in experiment.solvers] == ["dcd", "own"]
     assert not (tmp_path / "imported").exists()
 

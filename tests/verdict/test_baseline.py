@@ -305,3 +305,16 @@ def test_a_part_of_the_same_results_has_not_changed(tmp_path, name):
 )
 def test_paths_of_this_machine_are_kept_as_names(text, kept):
     assert stored._without_paths(text) == kept
+
+
+def test_what_is_kept_of_another_version_says_so(tmp_path):
+    """Its key became that of the present plan, as if it had been made by it."""
+    place = stored.accept(made_up.results(tmp_path / "before"), tmp_path / "baseline")
+    later = made_up.results(tmp_path / "after", done=1)
+    with Store(later) as store:
+        planned = [replace(each, run_id=f"new {each.run_id}") for each in store.records()]
+        store.save_plan(planned, store.facts())
+        store.save(replace(planned[0], status=RunStatus.DONE, test_error=0.15), [], {"id": "x"})
+    stored.accept(later, tmp_path / "baseline")
+    with open_results(place) as kept:
+        assert [each.run_id for each in kept.records()][:2] == ["new made-up sbp", "made-up libsvm"]

@@ -235,3 +235,19 @@ def test_the_number_of_a_sentence_is_a_value_and_fixed_problems_are_no_sample():
     assert "fixed problems" in cell.remark
     (far,) = comparison.compare([], Evidence(runs[:2]), judging)
     assert (far.measured, far.verdict) == (1850.0, Verdict.INCONCLUSIVE)
+
+
+def test_the_zero_beside_a_single_printed_run_is_no_scatter():
+    """Protein was run once, and "0.0" stands beside it: where none is printed, the measured scatter stands for both."""
+    means = {"test_accuracy_percent": 95.0, "test_accuracy_percent_std": 1.0, "constant_error": 0.5}
+    cell = judged([row("protein", "cvm", n=17766, count=5, **means)], published="fw-table2")[
+        "protein", "cvm", "accuracy_percent"
+    ]
+    assert (cell.published_std, cell.published_runs) == (None, 1)
+    assert cell.allowed == pytest.approx(1.0)  # the cap; two standard errors of one run and of five are 2.2
+
+
+def test_seconds_without_those_they_are_set_against_are_no_ratio():
+    rows = [row("adult", "mpu", comparable_seconds=0.05), row("adult", "dcd", count=0, comparable_seconds=None)]
+    cell = judged(rows, published="mpu-table1")["adult", "mpu", "seconds"]
+    assert (cell.kind, cell.verdict, cell.measured, cell.remark) == (RATIO, Verdict.NOT_RUN, None, "dcd was not run")

@@ -173,3 +173,11 @@ def test_seconds_of_two_machines_are_held_to_nothing():
     slow.records[1] = replace(slow.records[1], made_on="there")
     assert regression.slower(slow, before) == []
     assert [each.ratio for each in regression.differences(slow, before)] == [1, None]
+
+
+@pytest.mark.parametrize("machine", [HERE, ELSEWHERE], ids=["here", "elsewhere"])
+@pytest.mark.parametrize(("name", "words"), [("updates", "updates: now none, baseline 1e+03"),
+                                             ("test_error", "test error, %: now none, baseline 15.00")])  # fmt: skip
+def test_what_is_no_longer_measured_has_changed(name, words, machine):
+    assert mismatches({name: None}, {}, machine) == [words]
+    assert mismatches({}, {name: None}, machine) == []  # measured since

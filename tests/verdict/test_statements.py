@@ -440,3 +440,148 @@ def test_a_part_of_an_axis_may_end_where_the_curve_had_made_so_many_passes():
     statement = ERRS | {"kind": "below"}
     assert judged(statement | {"up_to": {"passes": 1}}, rows, curves)[0] == Verdict.SUPPORTED
     assert judged(statement, rows, curves)[0] == Verdict.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({1: 0.5, 6: 0.45, 10: 0.1}, "2 times its last up to 60% of its run, which is more than half of it"),
+        ({1: 0.5, 6: 0.45, 10: 0.0}, "its last value is 0, of which nothing is a multiple"),
+    ],
+)
+def test_a_run_that_ends_too_early_says_nothing_of_a_critical_point(values, words):
+    verdict, points = judged(CRITICAL, [run(solver="sbp", seed=seed) for seed in range(10)], curve(values))
+    assert (verdict, points[0].verdict, points[0].words) == (Verdict.INCONCLUSIVE, None, words)
+
+
+DISTURBED = {"threads": 1, "disturbed": "waited 60% of its wall seconds"}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "more", "is_judged"),
+    [
+        ("train_seconds", {}, False),
+        ("train_seconds", {"only_delayed": 1}, False),  # its wall seconds hold the waiting
+        ("cpu_seconds", {}, False),
+        ("cpu_seconds", {"only_delayed": 1}, True),
+        ("kernel_evaluations", {}, True),
+    ],
+)
+def test_seconds_that_were_disturbed_are_no_evidence(quantity, more, is_judged):
+    rows = [
+        run("a", solver, seed, **{quantity: 100 * value + seed}, **disturbed)
+        for solver, value, disturbed in (("fw", 5, DISTURBED | more), ("cvm", 1, {}))
+        for seed in range(3)
+    ]
+    statement = ORDER | {"quantity": quantity, "of": {"solver": "fw"}, "each": {"dataset": "a"}}
+    verdict, (point,) = judged(statement, rows)
+    assert verdict == (Verdict.CONTRADICTED if is_judged else Verdict.NOT_COMPARABLE)
+    assert (point.words == "disturbed while fw ran") == (not is_judged)
+    trend = {
+        "kind": "falling",
+        "quantity": quantity,
+        "along": "solver",
+        "each": {"solver": ["fw", "cvm"], "dataset": "a"},
+    }
+    assert judged(trend, rows)[0] == (Verdict.SUPPORTED if is_judged else Verdict.NOT_COMPARABLE)
+
+
+@pytest.mark.parametrize("against", ["train_seconds", "passes"])
+def test_curves_against_disturbed_seconds_are_not_judged(against):
+    def made(solver, value, **more):
+        of = [{"split": "", "seed": 0, "solver": solver, "train_seconds": 3.0} | more]
+        return [
+            row | {"train_seconds_mean": row["passes_mean"], "runs": of} for row in curve({1: value, 3: value}, solver)
+        ]
+
+    statement = {"kind": "below", "quantity": "test_error", "against": against, "of": {"solver": "sbp"},
+                 "than": {"solver": "sdca"}, "each": {"dataset": "a"}}  # fmt: skip
+    verdict, (point,) = judged(statement, [run("a")], made("sbp", 0.1) + made("sdca", 0.2, **DISTURBED))
+    expected = (Verdict.SUPPORTED, True) if against == "passes" else (Verdict.NOT_COMPARABLE, False)
+    assert (verdict, point.words != "disturbed while sdca ran") == expected
+
+
+def test_a_ratio_to_something_random_is_no_certain_number_and_of_all_its_seeds():
+    """SMO counts the same each time, SBP does not: their ratio is 11 over the seeds of SBP, and one of 12 is chance."""
+    rows = [run(dataset, "smo", 0, kernel_evaluations=100) for dataset in "ab"]
+    rows += [run("a", "sbp", seed, kernel_evaluations=1000 + 100 * seed) for seed in range(3)]
+    rows += [run("b", "sbp", 0, kernel_evaluations=1200)]
+    statement = {"kind": "higher", "quantity": "kernel_evaluations", "over": {"solver": "sbp"}}
+    statement |= {"than": {"dataset": "b"}, "each": {"solver": "smo", "dataset": "a"}}
+    verdict, points = judged(statement, rows)
+    assert (verdict, points[0].words) == (Verdict.INCONCLUSIVE, "11 to b's 12")
+
+
+def test_one_run_of_what_comes_out_the_same_each_time_refutes_a_trend():
+    def rows(solver):
+        return [run("a", solver, 0, parameters={"C": c}, kernel_evaluations=100 * c) for c in (1, 2)]
+
+    statement = {
+        "kind": "falling",
+        "quantity": "kernel_evaluations",
+        "along": "C",
+        "each": {"dataset": "a", "C": [1, 2]},
+    }
+    assert judged(statement | {"of": {"solver": "smo"}}, rows("smo"))[0] == Verdict.CONTRADICTED
+    assert judged(statement | {"of": {"solver": "sbp"}}, rows("sbp"))[0] == Verdict.INCONCLUSIVE
+
+
+def test_a_slope_along_passes_begins_where_the_statement_says():
+    """Flat for ten passes, then as the square: in examples, each of these points would be beyond the tenth."""
+    values = {passes: max(1.0, passes / 10) ** 2 for passes in (1, 3, 10, 30, 100)}
+    statement = {"kind": "slope", "quantity": "test_error", "of": {"solver": "sbp"}, "against": "passes", "from": 10,
+                 "between": [1.9, 2.1], "each": {"dataset": "a"}}  # fmt: skip
+    verdict, points = judged(statement, [run(solver="sbp", seed=seed) for seed in range(10)], curve(values))
+    assert (verdict, points[0].words) == (Verdict.SUPPORTED, "slope 2.000")
+
+
+@pytest.mark.parametrize(("vectors", "verdict"), [(0, Verdict.SUPPORTED), (3, Verdict.CONTRADICTED)])
+def test_a_bound_of_nothing_is_a_bound(vectors, verdict):
+    rows = [run(support_vectors=vectors, updates=0)]
+    statement = {
+        "kind": "bound",
+        "quantity": "support_vectors",
+        "against": "updates",
+        "of": {},
+        "each": {"dataset": "a"},
+    }
+    assert judged(statement, rows)[0] == verdict
+
+
+def sampled(statement, rows, curves=()):
+    """Judge what a config claims of its own data, of which the test rows are a sample."""
+    rows = [row | {"n_test": 100} for row in rows]
+    evidence = Evidence(records(rows), summaries([each | {"runs": rows} for each in curves]), samples_test_rows=True)
+    points = points_of(TypeAdapter(Statement).validate_python(statement), evidence)
+    return verdict_of(points)
+
+
+FEW = {1: 0.20, 10: 0.20}
+
+
+AFTER_ONE = {"after": {"passes": 1}}
+#: a statement of every kind that is so where SBP errs less, and the same turned round
+OF_ERRORS = {
+    "order": (ERRS | {"kind": "lower"}, ERRS | {"kind": "higher"}),
+    "order of datasets": (ERRS | {"kind": "lower", "than": {"dataset": "b"}},
+                          ERRS | {"kind": "higher", "than": {"dataset": "b"}}),
+    "order on curves": [ERRS | {"kind": kind, "of": ERRS["of"] | AFTER_ONE, "than": ERRS["than"] | AFTER_ONE}
+                        for kind in ("lower", "higher")],
+    "curve": (ERRS | {"kind": "below"}, ERRS | {"kind": "above"}),
+    "trend": [{"kind": kind, "of": {"solver": "sbp"}, "along": "dataset", "each": {"dataset": ["a", "b"]}}
+              for kind in ("rising", "falling")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ERRORS)
+@pytest.mark.parametrize(("other", "is_known"), [(0.24, False), (0.5, True)])
+def test_no_claim_of_any_kind_is_decided_by_a_few_test_rows(name, other, is_known):
+    """20 and 24 errors on 100 rows, the same for each seed, are no difference; 20 and 50 are one."""
+    rows = [run(dataset, solver, seed, test_error=0.2 if (dataset, solver) == ("a", "sbp") else other)
+            for dataset in "ab" for solver in ("sbp", "smo") for seed in range(3)]  # fmt: skip
+    curves = curve(FEW, count=3, std=0.0) + curve(dict.fromkeys(FEW, other), "smo", count=3, std=0.0)
+    found = [sampled({"quantity": "test_error"} | each, rows, curves) for each in OF_ERRORS[name]]
+    assert found == ([Verdict.SUPPORTED, Verdict.CONTRADICTED] if is_known else [Verdict.INCONCLUSIVE] * 2)
+    number = {"kind": "number", "quantity": "test_error", "of": {"solver": "smo"}, "printed": 0.2, "within": 0.01}
+    number |= {"each": {"dataset": "a"}}
+    assert sampled(number, rows) == (Verdict.CONTRADICTED if is_known else Verdict.INCONCLUSIVE)

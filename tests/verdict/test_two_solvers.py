@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from mpu_bench.errors import ConfigError, StoreError
-from mpu_bench.verdict.pairs import Sides, runs_of
 from mpu_bench.verdict.rank_tests import LEVEL, wilcoxon
+from mpu_bench.verdict.two_solvers import Sides, runs_of
 from records import record
 
 
@@ -238,3 +238,47 @@ def test_a_quantity_that_cannot_be_compared_has_a_reason(first, second, why):
     sides = Sides(runs_of(records, "a", "results/x"), runs_of(records, "b", "results/x"))
     assert sides.compare(["margin"]) == []
     assert sides.why_not_compared("margin") == why
+
+
+def test_runs_whose_values_were_tuned_stand_beside_tuned_ones_only():
+    """The run of C=1 had the values of the tuned one, which has no C of its own."""
+    records = [run("dcd", seed, parameters={"C": 1}, test_error=0.3 + seed / 100) for seed in range(3)]
+    records += [replace(run("dcd", seed, test_error=0.1 + seed / 100), tuned="C of 1, 10") for seed in range(3)]
+    others = [run("mpu", seed, test_error=0.2) for seed in range(3)]
+    (row,) = compared([*records, *others], "dcd", "mpu")
+    assert (row.setting, row.first) == ("tuned=no", pytest.approx(0.31))
+    (row,) = compared([*records, *(replace(each, tuned="C of 1, 10") for each in others)], "dcd", "mpu")
+    assert (row.setting, row.first) == ("tuned=yes", pytest.approx(0.11))
+    (row,) = compared([*records, *others], "dcd tuned=yes", "mpu")
+    assert row.first == pytest.approx(0.11)
+
+
+def test_which_of_several_runs_of_a_seed_is_meant_is_not_guessed():
+    records = [replace(run("dcd", test_error=0.1), tuned=tuned) for tuned in ("C of 1", "C of 10")]
+    with pytest.raises(
+        StoreError, match="dcd on adult: has several runs of seed 0, tuned over C of 1, and over C of 10"
+    ):
+        compared([*records, replace(run("mpu", test_error=0.2), tuned="C of 1")], "dcd", "mpu")
+
+
+def test_disturbed_seconds_are_not_compared():
+    seconds = {"threads": 1, "train_seconds": 1.0, "cpu_seconds": 1.0}
+    records = [run(solver, seed, **seconds) for solver in "ab" for seed in range(3)]
+    records = [replace(each, disturbed="waited 30%", only_delayed=1) if each.seed == 0 else each for each in records]
+    found = {row.quantity: row.pairs for row in compared(records, quantities=("train_seconds", "cpu_seconds"))}
+    assert found == {"train_seconds": 2, "cpu_seconds": 3}
+    every = [replace(each, disturbed="waited 30%") for each in records]
+    sides = Sides(runs_of(every, "a", "x"), runs_of(every, "b", "x"))
+    assert (sides.compare(["train_seconds"]), sides.why_not_compared("train_seconds")) == (
+        [],
+        "its seconds were disturbed",
+    )
+
+
+def test_objectives_of_values_that_tuning_chose_are_of_one_function_only_where_it_chose_the_same():
+    records = [run(solver, seed, objective=1.0 + seed) for solver in "ab" for seed in range(3)]
+    records = [replace(each, problem="hinge", tuned="C of 1, 10", chosen="C=1") for each in records]
+    (row,) = compared(records, quantities=("objective",))
+    assert row.pairs == 3
+    others = [replace(each, chosen="C=10") if each.solver == "b" else each for each in records]
+    assert compared(others, quantities=("objective",)) == []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from mpu_bench.data.user_files.looking import Looked
 from mpu_bench.document import Document
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import write_all
+from mpu_bench.texts import plain_name
 from mpu_bench.yaml_text import Locations, load
 
 FOLDER = Path("datasets")
@@ -154,7 +153,7 @@ def _next(name: str, added: Added) -> list[str]:
     several = len(added.counted.classes) > 2 and "positive" not in added.card
     solvers = " --set 'solvers=[{dcd: {multiclass: one-against-rest}}]'" if several else ""
     datasets = shlex.quote(f"datasets=[{_text(name)}]")
-    experiment = shlex.quote(_text(_of_plain_letters(name)))
+    experiment = shlex.quote(_text(plain_name(name)))
     return [
         f"mpu-bench try {name}",
         f"mpu-bench run quickstart --set name={experiment} --set {datasets}{solvers} --repeats 1",
@@ -165,9 +164,3 @@ def _next(name: str, added: Added) -> list[str]:
 def _text(name: str) -> str:
     """Return a name as an option gives it: 2024 and no are a number and a false in YAML."""
     return name if load(name, name, DataError)[0] == name else f'"{name}"'
-
-
-def _of_plain_letters(name: str) -> str:
-    """Return a name for an experiment: that of a dataset may have all letters."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9_.-]", "", plain).lstrip("_.-") or "mine"

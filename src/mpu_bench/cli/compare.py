@@ -15,9 +15,9 @@ from mpu_bench.files import csv_text
 from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict import regression
-from mpu_bench.verdict.pairs import COMPARED, Comparison, Sides, runs_of
 from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
 from mpu_bench.verdict.regression import Difference, Results
+from mpu_bench.verdict.two_solvers import COMPARED, Comparison, Sides, runs_of
 
 _WIDEST = 20  # letters of a name that heads a column
 _NEAR_ONE = 0.01  # how near to 1 a ratio has six digits, such as those of objectives

@@ -46,7 +46,9 @@ def export_c(
 ) -> None:
     """Write a model as C, or raise what `mpu-bench export-c` exits with; the parameters are the options."""
     target = None if device is None else named(device)
-    check_free(out, force)
+    check_free(out, force, (model, check))
+    if out is not None and with_test and out.suffix in (".mk", ".ino"):
+        raise UserError(f"--out {out}: is the name of a file that --with-test writes; call the C file something.c")
     if bits is not None and not fixed_point:
         raise UserError("--bits needs --fixed-point: it is the width of its integers")
     saved = load(model)
@@ -65,7 +67,7 @@ def export_c(
     if out is not None and with_test:
         texts |= c_test.files_beside(source, out, given, labels)
     for path in [*texts][1:]:
-        check_free(path, force)
+        check_free(path, force, (model, check))
     for path, text in texts.items():
         with told_if_unwritable(path):
             write_text(path, text)
@@ -80,7 +82,7 @@ def export_c(
 
 def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, *, force: bool) -> None:
     """Write a model as ONNX, or raise what `mpu-bench export-onnx` exits with; the parameters are the options."""
-    check_free(out, force)
+    check_free(out, force, (model, check))
     saved = load(model)
     portable_model = portable(saved)
     content = onnx_graph.onnx_bytes(portable_model)

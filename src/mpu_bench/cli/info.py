@@ -29,7 +29,7 @@ def list_kind(
     from mpu_bench.cli import listing
 
     if schema:
-        write(listing.schema_text(kind))
+        write(listing.schema_text(kind, names or ()))
     elif kind == "solvers" and names:
         for name in names:
             listing.print_solver(name, console())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mpu_bench import published, solvers
-from mpu_bench.config.read import read_without_plugins
+from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.address import shown
@@ -55,18 +55,20 @@ def table(kind: str, chosen: Sequence[str] = ()) -> Drawn:
     return columns(headings, [(name, *describe_one(name)) for name in chosen or known])
 
 
-def schema_text(kind: str) -> str:
+def schema_text(kind: str, chosen: Sequence[str] = ()) -> str:
     """Return the JSON Schema of configs, with all solvers that are installed.
 
     Raises
     ------
     ConfigError
-        If something else than configs is to be described.
+        If something else than configs is to be described, or one of them.
     """
     from mpu_bench.config.json_schema import json_schema
 
     if kind != "configs":
         raise ConfigError(f"--schema: {kind} have none; write mpu-bench list configs --schema")
+    if chosen:
+        raise ConfigError(f"--schema: is one for all configs; leave out {', '.join(chosen)}")
     return json.dumps(json_schema(solvers.SOLVERS), indent=2) + "\n"
 
 
@@ -132,7 +134,7 @@ def _kernel(name: str) -> Sequence[str]:
 
 def _config(name: str) -> Sequence[str]:
     try:
-        experiment = read_without_plugins(Path(name))
+        experiment = read_config(Path(name), with_plugins=False)
     except ConfigError as error:
         return "", "", str(error)
     labels = dict.fromkeys(choice.label for choice in experiment.datasets)  # bipartitions have one label

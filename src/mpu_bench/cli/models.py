@@ -44,7 +44,7 @@ def predict(
     """
     from mpu_bench.cli import predicting
 
-    predicting.check_free(out, force)
+    predicting.check_free(out, force, (model, rows))
     predicting.predict(model, rows, label, options, out=out, scores=scores, probabilities=probabilities)
 
 

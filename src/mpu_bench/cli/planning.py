@@ -1,4 +1,4 @@
-"""What is to do, printed: the runs of an experiment, or of the papers, how long they take, and downloads."""
+"""What remains to be done, printed: the runs of an experiment, or of the papers, how long they take, and downloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_REASON = 40  # letters; more of it stands in the results
 
 
 def _state(outlook: Outlook, index: int) -> str:
-    """Return in words what there is of a run."""
+    """Return the state of a run in words."""
     state, seconds = outlook.state(index), outlook.expected[index].seconds
     if state == UNAVAILABLE:
         return f"{state}: {reason(outlook.obstacles[index])}"
@@ -31,7 +31,7 @@ def _state(outlook: Outlook, index: int) -> str:
 
 
 def _unavailable(outlook: Outlook) -> str:
-    """Return how many runs lack data that cannot be had here, of which datasets and why."""
+    """Return how many runs lack data that are unavailable here, of which datasets and why."""
     labels: dict[str, dict[str, None]] = {}
     for index, why in outlook.obstacles.items():
         labels.setdefault(why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}...", {})[
@@ -42,7 +42,7 @@ def _unavailable(outlook: Outlook) -> str:
 
 
 def print_plan(chosen: ChosenRuns, console: Terminal) -> None:
-    """List the chosen runs of a plan, which of them have a result that holds, how long they take, and downloads."""
+    """List the chosen runs of a plan, which of them have a valid result, how long they take, and downloads."""
     outlook, names, home = Outlook.of(chosen), Names(chosen.plan), chosen.options.home
     rows = [(names.of(each.run), _state(outlook, index)) for index, each in enumerate(outlook.runs)]
     console.print(columns(("run", "state"), rows))
@@ -60,7 +60,7 @@ def print_plan(chosen: ChosenRuns, console: Terminal) -> None:
 
 
 def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
-    """Print how many runs there are to be made, how long they take together, and how much memory."""
+    """Print how many runs remain, how long they take together, and how much memory."""
     if not estimate.runs:
         console.tell("to do: nothing")
         return
@@ -92,14 +92,14 @@ def _size(files: Iterable[RemoteFile]) -> str:
 def print_reproduction(
     outlooks: Mapping[str, Outlook], timed: set[str], options: ReproduceOptions, console: Terminal
 ) -> None:
-    """Print for each experiment what has a result, what cannot be made here, what is to do, and how long it takes.
+    """Print for each experiment what has a result, what cannot run here, what remains, and how long it takes.
 
     Parameters
     ----------
     outlooks : mapping of str to Outlook
         By the name of the experiment.
     timed : set of str
-        Those whose seconds are judged, so that their runs are made one at a time.
+        Those whose seconds are judged, so that their runs are executed one at a time.
     options : ReproduceOptions
     console : Terminal
     """

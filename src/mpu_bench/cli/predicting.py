@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from mpu_bench.core.rows import Rows, count, take
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import digest_stream, open_content
-from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
 from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.display.terminal import Drawn
@@ -30,11 +31,13 @@ from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import SavedModel, load
-from mpu_bench.preprocessing import Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.preprocessing import CategoricalColumn, Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
+from mpu_bench.texts import one_line
 
 _ROWS_AT_ONCE = 4096
+_MOST_SHOWN = 60  # characters of a word
 _MOST_SCORES = 10_000_000  # that are kept to be ranked
 
 
@@ -85,6 +88,9 @@ def pieces_of(
     """
     path = Path(data)
     if not is_file(path) and data in catalog.names():
+        given = {"--label": label, "--separator": separator, "--header": header}
+        if of_files := [name for name, value in given.items() if value is not None]:
+            raise ConfigError(f"{', '.join(of_files)}: cannot be given for '{data}', which is a dataset, not a file")
         yield from _prepared(saved, data, home)
         return
     known, separator = (*_names(saved), *([label] if label else ())), unnamed(separator)
@@ -104,10 +110,22 @@ class _InFileError(DataError):
 def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Piece]:
     """Yield the test rows of a dataset as they are prepared, with the options that the model's own data had."""
     same = saved.origin.dataset == name
-    problem = load_problem(catalog.card(name, dict(saved.origin.options) if same else {}), home)
+    card = catalog.card(name, dict(saved.origin.options) if same else {})
+    problem = load_problem(card, home)
     if problem.features != saved.raw_features:
         raise DataError(
             f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
+        )
+    if saved.preprocessing is not None and not _is_alike(preprocessing_of(card, home), saved.preprocessing):
+        raise DataError(
+            f"{name}: its rows are scaled or coded by other training rows than those of the model, or have changed "
+            "since; name a file with raw rows instead, or train the model again"
+        )
+    before, now = saved.origin.trained_on, training_content(card, home)
+    if same and card.split is not None and before and now and before != now:
+        raise DataError(
+            f"{name}: has changed since the model was trained, and its test rows are drawn anew: some may have trained "
+            "the model; train it again"
         )
     names = saved.classes.indices([*problem.classes])
     for first in range(0, problem.n_test, _ROWS_AT_ONCE):
@@ -118,6 +136,12 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
         yield Piece(first + 1, None, rows, names[problem.test_labels[chosen]])
 
 
+def _is_alike(one: Preprocessing | None, other: Preprocessing) -> bool:
+    """Return whether both make the same features of raw rows, however these are written and those are stored."""
+    kept = {name: getattr(other, name) for name in ("sparse", "first_index", "label") if hasattr(other, name)}
+    return one is not None and one.model_copy(update=kept) == other
+
+
 def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
     if file.format == "svmlight":
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
@@ -126,6 +150,8 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
     first = 1
     for raw, labels in parts:
         try:
+            if first == 1:
+                _warn_of_unknown_words(saved, raw)
             rows = saved.rows(raw, first)
             classes = saved.classes.indices(labels, first) if labelled and labels is not None else None
         except DataError as error:
@@ -133,6 +159,17 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
         piece = Piece(first, raw, rows, classes)
         first += len(piece)
         yield piece
+
+
+def _warn_of_unknown_words(saved: SavedModel, raw: Any) -> None:
+    """Warn of columns that may be written otherwise than in the training rows: none of their words is known."""
+    for column in saved.preprocessing.columns if isinstance(saved.preprocessing, Table) else ():
+        if isinstance(column, CategoricalColumn) and len(raw) and (column.codes(raw[column.name]) < 0).all():
+            found = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)
+            say(
+                f"warning: column '{column.name}': the training rows have none of its words, such as '{found}'; the "
+                "model ignores them"
+            )
 
 
 def _of_vectors(saved: SavedModel, file: UserFile) -> Iterator[tuple[Any, list[str] | None]]:
@@ -249,16 +286,20 @@ def _pieces(
     return pieces_of(saved, data, label, labelled, home=options.home, separator=separator, header=header)
 
 
-def check_free(path: Path | None, force: bool) -> None:
-    """Raise an error if a file would be overwritten without --force.
+def check_free(path: Path | None, force: bool, read: Sequence[Path | str | None] = ()) -> None:
+    """Raise an error if a file would be overwritten without --force, or one that is read.
 
     Raises
     ------
     ConfigError
         If there is a file of that name.
     """
-    if path is not None and path.exists() and not force:
+    if path is None or not path.exists():
+        return
+    if not force:
         raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
+    if any(os.path.realpath(path) == os.path.realpath(each) for each in read if each is not None):
+        raise ConfigError(f"{path}: is read here, and would be overwritten; name another file")
 
 
 def _predictions(
@@ -282,6 +323,8 @@ def _predictions(
             begun = True
         rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
         yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
+    if not begun:
+        raise DataError(f"{data}: has no rows")
 
 
 def _csv(rows: list[list[Any]]) -> str:
@@ -349,6 +392,8 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
     for words, text in (ranked or {}).items():
         shown.tell(f"{words}: {text}")
     names = saved.classes.names
+    if len(names) == 2:
+        shown.tell(f"positive class: {names[1]}")
     rows = [(name, *map(str, row)) for name, row in zip(names, confusion.counts.tolist(), strict=True)]
     headings = ["of class", *(f"as {name}" for name in names)]
     shown.print(Drawn(tables.Table(headings, rows, "l" + "r" * len(names)), framed=False))

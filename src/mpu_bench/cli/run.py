@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +23,7 @@ from mpu_bench.experiment.options import ReproduceOptions, RunOptions
 
 if TYPE_CHECKING:
     from mpu_bench.experiment.pool import Pool
-    from mpu_bench.experiment.runner import ChosenRuns, Listener
+    from mpu_bench.experiment.runner import ChosenRuns
 
 
 @takes(RunOptions)
@@ -61,8 +60,8 @@ def run(
 
         planning.print_plan(runner.choose(config, options, say), console())
         return
-    with runner.opened(config, options, say, pool) as (runs, opened):
-        code = _execute(lambda listener: runs.make(opened, listener, say), runs, table=not (debugger or plain))
+    with runner.opened(config, options, say, pool) as (chosen, workers):
+        code = _execute(chosen, workers, table=not (debugger or plain))
     raise typer.Exit(code)
 
 
@@ -94,15 +93,15 @@ def _debug(error: BaseException) -> None:
     pdb.post_mortem(error.__traceback__)
 
 
-def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) -> int:
+def _execute(chosen: ChosenRuns, pool: Pool, table: bool) -> int:
     from mpu_bench.display.live import Display
     from mpu_bench.errors import ClusterError
     from mpu_bench.results.store import FILE
 
-    code, folder = FAILED, runs.folder
+    code, folder = FAILED, chosen.folder
     try:
         with Display(console(stderr=True), table).listening() as listener:
-            code = 0 if make(listener) else FAILED
+            code = 0 if chosen.make(pool, listener, say) else FAILED
     except KeyboardInterrupt:
         say(INTERRUPTION)
         if not (folder / FILE).is_file():
@@ -110,22 +109,22 @@ def _execute(make: Callable[[Listener], bool], runs: ChosenRuns, table: bool) ->
         code = INTERRUPTED
     except ClusterError:
         if (folder / FILE).is_file():
-            _report(runs)
+            _report(chosen)
         raise
-    _report(runs)
+    _report(chosen)
     return code
 
 
-def _report(runs: ChosenRuns) -> None:
+def _report(chosen: ChosenRuns) -> None:
     """Write the CSV files of a results folder and print the requested part of its table."""
     from mpu_bench.display import table
     from mpu_bench.report import csv_files
     from mpu_bench.results.folder import open_results
 
-    with open_results(runs.folder) as results:
+    with open_results(chosen.folder) as results:
         csv_files.write(results)
-        table.print_results(results, console(), runs.indices)
-    say(f"results written to {runs.folder}: runs.csv, table.csv, curves.csv and others")
+        table.print_results(results, console(), chosen.indices)
+    say(f"results written to {chosen.folder}: runs.csv, table.csv, curves.csv and others")
 
 
 @takes(ReproduceOptions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -28,14 +27,14 @@ from mpu_bench.models.evaluation import METRICS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
 from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidates
-from mpu_bench.selection.outcome import Outcome, as_csv
+from mpu_bench.selection.outcome import Outcome, Row, as_csv
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.repetition import config_of, exports_of
 from mpu_bench.selection.rows import Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
 
-_FEWEST_ROWS, _MOST_JOBS = 20, 8
+_FEWEST_ROWS = 20
 _MOST_COLUMNS = 20  # that are left out, named
 _WRITTEN = {
     "report.html": "the answer on one page",
@@ -49,33 +48,47 @@ _WRITTEN = {
 }
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
 _OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  # metrics that a threshold changes
+_OF_POSITIVES = ("f1", "average-precision")  # metrics of two classes that are others where the classes are swapped
 
 
-def select(file: str, options: TryOptions) -> int:
-    """Choose a classifier for a file, keep what comes of it, and return the exit code."""
-    began = time.monotonic()
+def follow(file: str, options: TryOptions) -> int:
+    """Judge online classifiers on the rows of a file in their order, and return the exit code."""
+    streaming.check(options)
+    budgets = _budgets(options.budget)
+    source, _ = _source(file, options)
+    folder = options.results / f"try-{source.dataset}-online"
+    chosen = None if options.only is None else partial(_among, only=options.only)
+    return streaming.judge_online(source, budgets, chosen, seconds=options.seconds, folder=folder)
+
+
+def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
+    """Choose a classifier for a file, keep what comes of it, and return the exit code.
+
+    Parameters
+    ----------
+    file : str
+    options : TryOptions
+    pool : Pool
+        Which imports meanwhile.
+    began : float
+        When, by `time.monotonic`.
+    """
     budgets, most_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
-    target = _target(options.device, options.flash, options.ram)
-    if options.online:
-        streaming.check(options)
-        source, _ = _source(file, options)
-        folder = options.results / f"try-{source.dataset}-online"
-        chosen = None if options.only is None else partial(_among, only=options.only)
-        return streaming.judge_online(source, budgets, chosen, seconds=options.seconds, folder=folder)
-    with Pool(options.jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
-        source, wishes = _source(file, options)
-        source, data = _loaded(source, options.threshold)
-        session = Session(
-            source,
-            _tried(source, data, budgets, options.only),
-            learned_from=data.learned_from,
-            all_rows=data.problem.n,
-            seconds=options.seconds,
-            most_bytes=most_bytes,
-            target=None if target is None else replace(target, rows=data.sample),
-            with_references=options.any,
-        )
-        folder = options.results / f"try-{source.dataset}"
+    target = _target(options)
+    source, wishes = _source(file, options)
+    source, data = _loaded(source, options.threshold)
+    session = Session(
+        source,
+        _tried(source, data, budgets, options),
+        learned_from=data.learned_from,
+        all_rows=data.problem.n,
+        seconds=options.seconds,
+        most_bytes=most_bytes,
+        target=None if target is None else replace(target, rows=data.sample),
+        with_references=options.any,
+    )
+    folder = options.results / f"try-{source.dataset}"
+    with streaming.alone_in(folder):
         code = _select(session, data, pool, file=file, wishes=wishes, folder=folder)
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
@@ -96,15 +109,16 @@ def _bytes(text: str | None, option: str) -> int | None:
     return None if text is None else bytes_of(text, option)
 
 
-def _target(device: str | None, flash: str | None, ram: str | None) -> Target | None:
+def _target(options: TryOptions) -> Target | None:
     """Return the device to choose for; what is not given of it is as on a chip with it."""
-    if device is None:
-        if flash is not None or ram is not None:
+    if options.device is None:
+        if options.flash is not None or options.ram is not None:
             raise ConfigError("--flash and --ram are those of a device: name it by --device")
         return None
-    chosen = named(device)
-    bytes_there = _bytes(flash, "--flash") or chosen.flash, _bytes(ram, "--ram") or chosen.ram
-    return Target(chosen, *bytes_there)
+    if options.any:
+        raise ConfigError("--any: scikit-learn's references have no C file for a --device; leave one of the two out")
+    chosen = named(options.device)
+    return Target(chosen, _bytes(options.flash, "--flash") or chosen.flash, _bytes(options.ram, "--ram") or chosen.ram)
 
 
 def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
@@ -139,7 +153,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
 
 def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
     """Load the rows, and settle what chooses."""
-    data, name = source.load(for_console(console(stderr=True))), source.dataset
+    (source, data), name = source.begun(for_console(console(stderr=True))), source.dataset
     if not data.problem.n_test:
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
     if data.problem.n < _FEWEST_ROWS:
@@ -149,11 +163,18 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
             "one; name another column as the label by --label"
         )
+    if len(present := set(data.test[1].tolist())) < 2:
+        raise DataError(
+            f"{name}: all {len(data.test[1]):,} test rows are of class '{data.problem.classes[present.pop()]}', which "
+            "judges no classifier; draw others by --seed or --split, or give --test FILE"
+        )
     chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
     of_labels = chosen in _OF_LABELS and len(data.problem.classes) == 2
     if threshold and not of_labels:
         raise ConfigError(f"--threshold: it makes no difference to {METRICS[chosen]}, or there are several classes")
     tunes = threshold if threshold is not None else of_labels and chosen != "accuracy"
+    if chosen in _OF_POSITIVES and len(data.problem.classes) == 2:
+        why += f"; positive is '{data.problem.classes[1]}', change that by --positive"
     draws = f", {data.repeats} times" if data.repeats > 1 else ""
     by = (
         f"{data.folds}-fold cross-validation{draws}" if data.is_cross_validated else f"{data.validation_rows:,} of them"
@@ -165,7 +186,7 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
     return replace(source, metric=chosen, threshold=tunes), data
 
 
-def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | None) -> list[Candidate]:
+def _tried(source: Source, data: Data, budgets: tuple[int, ...], options: TryOptions) -> list[Candidate]:
     """Return who is tried; the constant always is."""
     facts = Facts(
         data.width,
@@ -175,7 +196,12 @@ def _tried(source: Source, data: Data, budgets: tuple[int, ...], only: str | Non
         budgets=budgets,
     )
     every = candidates(facts)
-    return every if only is None else _among(every, f"{only},{CONSTANT}")
+    if options.only is None:
+        return every
+    tried = _among(every, f"{options.only},{CONSTANT}")
+    if not any(each.is_own or (options.any and each.name != CONSTANT) for each in tried):
+        raise ConfigError(f"--only {options.only}: references are never chosen, but for --any; name a classifier, too")
+    return tried
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
@@ -195,17 +221,17 @@ def _source(file: str, options: TryOptions) -> tuple[Source, Mapping[str, Any]]:
 
 def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
-    code = 0
-    with told_if_unwritable(folder):
-        for name in _WRITTEN:  # of an earlier selection: it must not stand beside the table of this one
-            (folder / name).unlink(missing_ok=True)
+    code, is_new = 0, True
     with tempfile.TemporaryDirectory(prefix="mpu-bench-") as kept:
         session.folder = Path(kept)
         with Display(console(stderr=True), session) as display:
             kept_at = -math.inf
 
             def changed(outcome: Outcome) -> None:
-                nonlocal kept_at
+                nonlocal kept_at, is_new
+                if is_new:
+                    _forget_earlier(folder)
+                    is_new = False
                 if time.monotonic() - kept_at > _SECONDS_BETWEEN_TABLES:
                     _keep_table(outcome, folder)
                     kept_at = time.monotonic()
@@ -216,8 +242,20 @@ def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapp
                 session.make(pool)
             except KeyboardInterrupt:
                 code = INTERRUPTED
+        if code and is_new:
+            say(f"interrupted before anything was known; what was in {folder} stays")
+            return code
+        if is_new:
+            _forget_earlier(folder)
         is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder)
     return code or (0 if is_chosen else FAILED)
+
+
+def _forget_earlier(folder: Path) -> None:
+    """Delete what an earlier selection has written: it must not stand beside the table of this one."""
+    with told_if_unwritable(folder):
+        for name in _WRITTEN:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _keep_table(outcome: Outcome, folder: Path) -> None:
@@ -263,5 +301,17 @@ def _choice_files(
         rows=session.all_rows,
         folder=folder,
         threshold=outcome.chosen.threshold,
+        differs=_differs(outcome.chosen, session, data),
     )
     return files | {"repeat.yaml": config}, failures
+
+
+def _differs(chosen: Row, session: Session, data: Data) -> str:
+    """Return why a run of the config will not have the errors that were printed; nothing if it will."""
+    if chosen.rows != session.all_rows:
+        return f"this model learned {chosen.rows:,} of {session.all_rows:,} rows"
+    if chosen.is_cut:
+        return "the seconds of try ended the training of this model"
+    if chosen.tested != data.problem.n_test:
+        return f"try tested {chosen.tested:,} of {data.problem.n_test:,} test rows, a run tests all"
+    return ""

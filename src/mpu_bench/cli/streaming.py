@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
 from mpu_bench.display.terminal import Drawn
-from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.files import told_if_unwritable, write_all
+from mpu_bench.errors import ConfigError, DataError, StoreError
+from mpu_bench.files import process_lock, told_if_unwritable, write_all
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report import front
 from mpu_bench.report.tables import Table
+from mpu_bench.results.store import LOCK
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candidates, judge
 from mpu_bench.selection.repetition import model_of
@@ -33,10 +35,26 @@ def check(options: TryOptions) -> None:
     ConfigError
         If one is given.
     """
-    names = [f"--{name}" for name in ("memory", "device", "split", "jobs", "any") if getattr(options, name)]
+    of_models = ("memory", "device", "flash", "ram", "split", "jobs", "any")
+    names = [f"--{name}" for name in of_models if getattr(options, name)]
     names += ["--threshold"] if options.threshold is not None else []
     if names:
         raise ConfigError(f"{', '.join(names)}: cannot be given with --online, which judges rows as they come")
+
+
+def alone_in(folder: Path) -> AbstractContextManager[None]:
+    """Return a context in which no other command writes into a folder.
+
+    Raises
+    ------
+    StoreError
+        On entry: one does, or the folder cannot be written.
+    """
+    return process_lock(
+        folder / LOCK,
+        StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"),
+        lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
+    )
 
 
 def judge_online(
@@ -65,8 +83,8 @@ def judge_online(
     int
         The exit code.
     """
-    source = _in_order(source)
-    data, name = source.load(for_console(console(stderr=True))), source.dataset
+    source, data = _in_order(source).begun(for_console(console(stderr=True)))
+    name = source.dataset
     all_rows = data.problem.n + data.problem.n_test
     if all_rows < _FEWEST_ROWS:
         raise DataError(f"{name}: has {all_rows} rows; a stream needs {_FEWEST_ROWS} to be judged by")
@@ -79,15 +97,19 @@ def judge_online(
             reported, value = part, 100 * stream.chosen.value(stream.metric)
             say(f"row {stream.rows:,} of {all_rows:,}: {stream.chosen.name}, {METRICS[stream.metric]} {value:.2f} %")
 
-    with told_if_unwritable(folder):
-        for each in _WRITTEN:  # of an earlier stream
-            (folder / each).unlink(missing_ok=True)
     stream = judge(data, tried, source.metric, seconds=seconds, changed=changed)
+    if not stream.rows and stream.is_interrupted:
+        say(f"interrupted before a row was judged; what was in {folder} stays")
+        return INTERRUPTED
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
-    write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
-    if stream.is_better:
-        model_of(stream.finished(), source).save(folder / "model.mpu")
+    with alone_in(folder):
+        with told_if_unwritable(folder):
+            for each in _WRITTEN:  # of an earlier stream
+                (folder / each).unlink(missing_ok=True)
+        write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
+        if stream.is_better:
+            model_of(stream.finished(), source).save(folder / "model.mpu")
     _print(stream, name)
     say(f"in {folder}: {', '.join(each for each in _WRITTEN if (folder / each).exists())}")
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
@@ -131,7 +153,10 @@ def _print(stream: Stream, name: str) -> None:
         ]
         say(f"over {stream.window:,} rows at a time, {chosen.name} has {said[0]} at worst and {said[1]} at best")
     if stream.rows < stream.all_rows:
-        say(f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged; give more --seconds")
+        say(
+            f"{stream.all_rows - stream.rows:,} of {stream.all_rows:,} rows were not judged"
+            + ("" if stream.is_interrupted else "; give more --seconds")
+        )
 
 
 def _details(stream: Stream, track: Track) -> tuple[str, str, str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Annotated
 
 import typer
 
 from mpu_bench.cli.options import TryOptions, takes
+
+_MOST_JOBS = 8
 
 
 @takes(TryOptions)
@@ -25,6 +29,15 @@ def try_(
 
     Exit code 1: nothing was chosen, because nothing is better than a constant.
     """
-    from mpu_bench.cli import selecting
+    if options.online:
+        from mpu_bench.cli import selecting
 
-    raise typer.Exit(selecting.select(file, options))
+        raise typer.Exit(selecting.follow(file, options))
+    from mpu_bench.selection.pool import Pool
+
+    began = time.monotonic()
+    with Pool(options.jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
+        from mpu_bench.cli import selecting  # which takes a second or two, in which the processes import as much
+
+        code = selecting.select(file, options, pool, began)
+    raise typer.Exit(code)

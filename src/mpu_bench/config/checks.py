@@ -1,4 +1,4 @@
-"""What of a config is right by itself and not beside the rest of it."""
+"""Checks of values that are valid alone and may not fit the rest of the config."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_together(
     ----------
     content : File
     document : Document
-        Where it stands.
+        The document that it was read from.
     datasets : sequence of DatasetChoice
     choices : sequence of SolverChoice
         The solvers, each with one value for each parameter.

@@ -1,4 +1,4 @@
-"""The words of ``figures``: which figures a config is meant to draw, and how."""
+"""The keys of ``figures``: which figures a config draws, and how."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CURVES = tuple(name for name, is_curve in _DECLARED if is_curve)  #: those whose
 
 
 class Drawing(Strict):
-    """A figure that a config is meant to draw.
+    """A figure that a config draws.
 
     ``of`` is the printed figure that it is, such as ``Figure 2``; ``datasets`` those it shows, by default all.
     """

@@ -1,6 +1,6 @@
 """What a config may say, as a JSON Schema, by which editors complete and check keys while one writes.
 
-It is that of `schema.File`, with the datasets, kernels and solvers that there are in the place of any name. It looks at
+It is that of `schema.File`, with the datasets, kernels and solvers that exist instead of any name. It looks at
 one value at a time: what goes together is checked when a config is read.
 """
 

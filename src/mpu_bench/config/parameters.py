@@ -80,7 +80,7 @@ class _AnyParameters(Strict):
 def parameters_model(name: str) -> type[Strict]:
     """Make the schema of a solver's parameters out of its dataclass, with those that are not its own.
 
-    ``multiclass`` is for a solver of two classes, ``class_weight`` for one with a place for weights, and
+    ``multiclass`` is for a solver of two classes, ``class_weight`` for one that takes class weights, and
     ``score_threshold``, above which a score is that of the positive class, for data of two classes.
 
     Raises
@@ -117,7 +117,7 @@ def checked_parameters(name: str, node: Node, kernel: KernelChoice) -> dict[str,
     """Check one value for each parameter, and that they go together with each other and the kernel."""
     if "class_weight" in node.value and "class_weight" not in names_of_parameters(name):
         others = ", ".join(other for other in solvers.OWN if solvers.load(other).weighted)
-        raise node["class_weight"].error(f"solver '{name}' has no place for weights of classes; {others} have")
+        raise node["class_weight"].error(f"solver '{name}' takes no class weights; {others} do")
     checked = dict(node.validated(parameters_model(name)))
     checked = {key: value for key, value in checked.items() if key not in APART or value is not None}
     if "multiclass" in checked and isinstance(checked.get("nu"), Derived):

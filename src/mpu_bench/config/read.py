@@ -17,13 +17,13 @@ from typing import Any
 
 from pydantic import Field
 
-from mpu_bench import document, resources, solvers, yaml_text
+from mpu_bench import resources, solvers, yaml_text
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
-from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED
 from mpu_bench.config.sweep import experiment_of
-from mpu_bench.document import Change, Document, Node
+from mpu_bench.document import Change, Document, parse, read
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import is_file
 from mpu_bench.texts import one_line, plain
@@ -61,12 +61,14 @@ Config = Path | Mapping[str, Any]  #: a file, the name of a shipped one, or the 
 GIVEN = "the config"  #: what messages call one that is no file
 
 
+@solvers.descriptions()
 def read_config(
     config: Config,
     *,
     profile: str | None = None,
     settings: Sequence[str] = (),
     say: Say = lambda _line: None,
+    with_plugins: bool = True,
     **keys: Any,
 ) -> Experiment:
     """Read and check a config.
@@ -84,7 +86,10 @@ def read_config(
     settings : sequence of str
         ``key=value`` overrides, such as ``stop.seconds=5`` or ``solvers.mpu.C=10``.
     say : function
-        Called with its plugins before any of them is run: they are code.
+        Called with the names of its plugins before any of them is run: they are code.
+    with_plugins : bool
+        Whether they are run; else nothing is known of their solvers but the names, and their parameters are not
+        checked: for what only shows a config.
     **keys
         Override the keys of these names, but for those that are None: ``seed=1``, ``kernel_memory="2GB"``.
 
@@ -93,40 +98,13 @@ def read_config(
     ConfigError
         With file, line, key and the fix.
     """
-    try:
-        return _read(config, profile, settings, keys=keys, say=say)
-    finally:
-        solvers.end_descriptions()
-
-
-def read_without_plugins(path: Path, *, profile: str | None = None) -> Experiment:
-    """Read and check a config without running the files that it names as ``plugins``.
-
-    For what only shows a config: nothing is known of their solvers but the names, and their parameters are not checked.
-
-    Raises
-    ------
-    ConfigError
-        With file, line, key and the fix.
-    """
-    return _read(path, profile)
-
-
-def _read(
-    config: Config,
-    profile: str | None,
-    settings: Sequence[str] = (),
-    *,
-    keys: Mapping[str, Any] = MappingProxyType({}),
-    say: Say | None = None,
-) -> Experiment:
     given = ""
     if isinstance(config, Path):
         path = find_config(config)
-        written = document.read(path, ConfigError, RENAMED)
+        written = read(path, ConfigError, RENAMED)
     else:
         given = yaml_text.dump(config, GIVEN, ConfigError)
-        written = document.parse(given, GIVEN, ConfigError, RENAMED, has_lines=False)
+        written = parse(given, GIVEN, ConfigError, RENAMED, has_lines=False)
     version = written.data.get("version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise written["version"].error(
@@ -135,66 +113,25 @@ def _read(
             f"version: {FORMAT_VERSION}"
         )
     changed, options, overridden = override(written, profile, settings, keys)
-    content: File = changed.root.validated(File)
-    experiment = replace(_experiment(content, changed, say), options=options, given=given)
+    experiment = replace(experiment_of(changed, say if with_plugins else None), options=options, given=given)
     if not overridden:
         return experiment
     unchanged = None
     with suppress(ConfigError):  # what the file says need not be whole without the options that change it
-        unchanged_content: File = written.root.validated(File)
-        whole = replace(_experiment(unchanged_content, written), given=given)
+        whole = experiment_of(written)
         solved_by = {name for each in whole.solvers for name in (each.name, each.tuning and each.tuning.solver) if name}
         unchanged = whole if solved_by <= solvers.SOLVERS.keys() else None  # other plugins are not run
     return replace(experiment, overridden=overridden, unchanged=unchanged)
 
 
-def _experiment(content: File, changed: Document, say: Say | None = None) -> Experiment:
-    """Check a config whose profile and options are applied; its plugins are run where ``say`` can report them."""
-    plugins = _plugin_files(content.plugins, changed["plugins"])
-    names = _words(changed.data) if plugins else set()
-    with solvers.undescribed(names):  # what does not need the code of plugins is refused before it is run
-        experiment = experiment_of(content, changed)
-    if plugins and say is not None:
-        named = dict.fromkeys(map(str, plugins))
-        say(f"this config names plugins, which are code that runs with your rights: {', '.join(named)}")
-        for position, plugin in enumerate(plugins):
-            try:
-                solvers.describe_plugin(plugin)
-            except ConfigError as error:
-                raise changed["plugins"][position].error(str(error)) from None
-        experiment = experiment_of(content, changed)
-    return replace(experiment, plugins=plugins)
-
-
-def _plugin_files(names: Sequence[str], node: Node) -> tuple[Path, ...]:
-    """Return the plugins' paths; a file that cannot be read, or is no Python, is refused."""
-    files = []
-    for position, name in enumerate(names):
-        try:
-            files.append((Path(node.document.source).parent / name).resolve())
-            solvers.check_plugin(files[-1])
-        except (ConfigError, OSError, RuntimeError, ValueError) as error:  # such as of a loop of links
-            raise node[position].error(str(error)) from None
-    return tuple(files)
-
-
-def _words(value: Any) -> set[str]:
-    """Return all keys and texts of a config: among them are the names of solvers that its plugins define."""
-    if isinstance(value, Mapping):
-        return _words(list(value)).union(*map(_words, value.values()))
-    if isinstance(value, list):
-        return set().union(*map(_words, value))
-    return {value} if isinstance(value, str) else set()
-
-
 class Shown(Judging):
-    """What a config says of results that are there: what they are set against, and the figures that show them."""
+    """The keys of a config about results that exist: what they are compared with, and the figures that show them."""
 
     figures: list[Drawing] = Field([])
 
 
 def read_shown(path: Path, profile: str | None) -> Shown:
-    """Return what the results of a config are set against and shown by, without looking at the rest of the config.
+    """Return what the results of a config are compared with and shown by, without checking the rest of the config.
 
     Parameters
     ----------
@@ -207,7 +144,7 @@ def read_shown(path: Path, profile: str | None) -> Shown:
     ConfigError
         With file, line, key and the fix.
     """
-    changed, *_ = override(document.read(path, ConfigError), profile)
+    changed, *_ = override(read(path, ConfigError), profile)
     given = {name: changed.data[name] for name in Shown.model_fields if name in changed.data}
     shown: Shown = changed.root.holding(given).validated(Shown)
     return shown
@@ -229,14 +166,14 @@ def override(
     Document
         The config with what overrides it.
     tuple of str
-        The words of a command that do the same.
+        The same as options of the command line.
     str
-        In words, what changed that is a setting of runs.
+        The changed settings of runs, as text.
 
     Raises
     ------
     ConfigError
-        If there is no such profile, or what is to be changed.
+        If there is no such profile, or no such key.
     """
     options, words, changes = list[str](), list[str](), list[Change]()
     if profile is not None:
@@ -258,7 +195,7 @@ def override(
 
 
 def _of_profile(document: Document, profile: str) -> list[Change]:
-    """Return what a profile lays over the config: its keys are those of a config, or dotted as those of ``--set``."""
+    """Return the changes of a profile: its keys are those of a config, or dotted as those of ``--set``."""
     profiles = document["profiles"]
     entries = {} if profiles.value is None else profiles.value
     if not isinstance(entries, Mapping):
@@ -278,7 +215,7 @@ def _of_profile(document: Document, profile: str) -> list[Change]:
 
 
 def _of_setting(setting: str) -> Change:
-    """Return what ``key=value`` says; raise `ConfigError` if it is not of that form."""
+    """Return the change that ``key=value`` is; raise `ConfigError` if it is not of that form."""
     dotted, equals, text = setting.partition("=")
     if not equals or not dotted:
         raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")

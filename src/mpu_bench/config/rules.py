@@ -1,7 +1,7 @@
-"""The words of ``published``, ``claims`` and ``explained``: what a config's results are set against.
+"""The keys ``published``, ``claims`` and ``explained``: what a config's results are compared with.
 
-How far a measured number may be from a published one is no word of a config: configs/published/rules.yaml says it, once
-for every dataset. The sentences of the papers are stated in the words of ``claims``, in configs/published/sentences/.
+How far a measured number may be from a published one is no key of a config: configs/published/rules.yaml says it, once
+for every dataset. The sentences of the papers are stated with the keys of ``claims``, in configs/published/sentences/.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Fitted(Strict):
 
 
 class _Statement(Strict):
-    """What all kinds say: the quantity, and over which points the statement ranges.
+    """What all kinds have: the quantity, and the points over which the statement ranges.
 
     ``each`` lists the points, whole, as the paper says it: mappings of ``dataset``, ``solver``, ``budget``, ``kernel``
     or a parameter to a value or a list of values, whose combinations are points. What ``of`` and ``than`` name
@@ -223,7 +223,8 @@ class CriticalStatement(_Statement):
 class SlopeStatement(_Statement):
     """The slope of log ``quantity`` against log ``against`` lies in ``between``.
 
-    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented``.
+    Over the rows of each point, or along their curve from ``from`` to ``up_to`` where ``against`` is ``presented`` or
+    ``passes``.
     With ``over``, that of how many times larger the quantity of ``over`` is, on the same dataset.
     """
 
@@ -351,7 +352,7 @@ class Observation(Strict):
 
 
 class Judging(Strict):
-    """What a config's results are set against: published tables, claims; and what explains a difference.
+    """What a config's results are compared with: published tables, claims; and what explains a difference.
 
     The numbers of the first table that has a row for a result stand beside it.
     """
@@ -359,7 +360,7 @@ class Judging(Strict):
     published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = Field(
         [],
         max_length=MOST_ENTRIES,
-        description="The printed tables that the results are set beside and judged by.",
+        description="The printed tables with which the results are compared and judged.",
     )
     claims: list[Claim] = Field(
         [], max_length=MOST_ENTRIES, description="Expectations of your own, judged like the papers' sentences."
@@ -440,7 +441,7 @@ def _check_where(node: Node, labels: Collection[str] | None, known: Collection[s
 
 
 def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
-    """Reject a name, or one of a list, that does not exist; nothing is refused where nothing is named."""
+    """Reject a name, or one of a list, that does not exist; nothing is rejected where nothing is named."""
     if valid is None:
         return
     given = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []

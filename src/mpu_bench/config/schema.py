@@ -1,7 +1,7 @@
-"""The words of a config and their types, one class for each kind of thing.
+"""The keys of a config and their types, one class for each kind of value.
 
-What is named (datasets, kernels, solvers) has the types of any name here: `sweep` checks each entry against what that
-name stands for, once its lists are written out, and `json_schema` puts the names that there are into these types.
+Datasets, kernels and solvers may have any name here: `sweep` checks each entry against the parameters of its name once
+its lists are expanded, and `json_schema` puts the existing names into these types.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Paper = Literal["mpu-2010", "forgetron-2005", "bpegasos-2010", "sbp-2012", "fran
 Placement = Literal["together", "spread"]
 PAPERS: tuple[str, ...] = get_args(Paper)
 
-#: words of earlier versions -> what they are called now
+#: names of earlier versions -> the names now
 RENAMED = {
     "reference": "optimum",
     "kernel-reference": "kernel-optimum",
@@ -83,7 +83,7 @@ def bytes_of(text: str, option: str) -> int:
     Raises
     ------
     ConfigError
-        If it is none.
+        If it is not a size.
     """
     try:
         return _MEMORY.validate_python(text)

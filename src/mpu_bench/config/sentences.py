@@ -1,4 +1,4 @@
-"""The sentences of the papers, from configs/published/sentences, one YAML per paper; and what was seen beside them."""
+"""The sentences of the papers, from configs/published/sentences, one YAML per paper; and further observations."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from mpu_bench.config.schema import RENAMED, File, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
 from mpu_bench.document import Document, Label, Node
-from mpu_bench.errors import DataError
+from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import KERNELS
 from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
@@ -61,20 +61,60 @@ def _named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple
     return str(name), node[name].holding(dict(parameters or {}))
 
 
-def experiment_of(content: File, document: Document) -> Experiment:
-    """Write a config out, with all that is known of solvers now.
+def experiment_of(document: Document, say: Callable[[str], object] | None = None) -> Experiment:
+    """Check a config whose profile and options are applied, and expand its sweeps.
 
     Parameters
     ----------
-    content : File
     document : Document
-        Where it stands.
+    say : function or None
+        Called with its plugins, which are then run; None: nothing is known of their solvers but the names.
 
     Raises
     ------
     ConfigError
         With file, line, key and the fix.
     """
+    content: File = document.root.validated(File)
+    plugins = _plugin_files(content.plugins, document["plugins"])
+    names = _texts_in(document.data) if plugins else set()
+    with solvers.undescribed(names):  # what does not need the code of plugins is rejected before it is run
+        experiment = _expanded_experiment(content, document, plugins)
+    if plugins and say is not None:
+        named = dict.fromkeys(map(str, plugins))
+        say(f"this config names plugins, which are code that runs with your rights: {', '.join(named)}")
+        for position, plugin in enumerate(plugins):
+            try:
+                solvers.describe_plugin(plugin)
+            except ConfigError as error:
+                raise document["plugins"][position].error(str(error)) from None
+        experiment = _expanded_experiment(content, document, plugins)
+    return experiment
+
+
+def _plugin_files(names: Sequence[str], node: Node) -> tuple[Path, ...]:
+    """Return the plugins' paths; a file that cannot be read, or is no Python, is rejected."""
+    files = []
+    for position, name in enumerate(names):
+        try:
+            files.append((Path(node.document.source).parent / name).resolve())
+            solvers.check_plugin(files[-1])
+        except (ConfigError, OSError, RuntimeError, ValueError) as error:  # such as of a loop of links
+            raise node[position].error(str(error)) from None
+    return tuple(files)
+
+
+def _texts_in(value: Any) -> set[str]:
+    """Return all keys and texts of a config: among them are the names of solvers that its plugins define."""
+    if isinstance(value, Mapping):
+        return _texts_in(list(value)).union(*map(_texts_in, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(_texts_in, value))
+    return {value} if isinstance(value, str) else set()
+
+
+def _expanded_experiment(content: File, document: Document, plugins: tuple[Path, ...]) -> Experiment:
+    """Expand a config, with all that is known of solvers now."""
     datasets = _datasets_of(content, document)
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
     repeats, more = content.repeats, dict[str, int]()
@@ -99,8 +139,9 @@ def experiment_of(content: File, document: Document) -> Experiment:
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + repeats)),
         seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
-        judging=Judging(published=content.published, claims=content.claims, explained=content.explained),
+        judging=Judging(**{name: getattr(content, name) for name in Judging.model_fields}),
         profiles=tuple(content.profiles),
+        plugins=plugins,
         **{name: getattr(content, name) for name in _TAKEN_OVER},
     )
 
@@ -209,7 +250,7 @@ def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, N
 
 
 def _check_per_dataset(node: Node, labels: Sequence[str]) -> None:
-    """Reject what names a dataset that does not exist, or leaves one without a value."""
+    """Reject a name of no dataset, or a dataset without a value."""
     if not isinstance(node.value, Mapping):
         raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
     for label in labels:
@@ -255,16 +296,17 @@ def _check_linear(name: str, kernel: KernelChoice, node: Node) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class TuningGrid:
-    """What ``tune:`` says and every combination of its values; one of nothing where there is no tuning."""
+    """What ``tune:`` says, every combination of its values, and the splits; one of nothing where there is no tuning."""
 
     how: Tune | None = None
     node: Node | None = None
     combinations: tuple[Mapping[str, Any], ...] = ({},)
+    splits: tuple[ValidationSplit, ...] = ()
 
     @property
     def trials(self) -> int:
         """How many runs it takes to tune one solver."""
-        return len(self.combinations) * _splits(self.how) if self.how is not None else 0
+        return len(self.combinations) * len(self.splits)
 
     def values(self, prefix: str = "") -> list[dict[str, Any]]:
         """Return, of every combination, the values of the solver's parameters, or with a prefix of the kernel's."""
@@ -278,7 +320,7 @@ class TuningGrid:
         ]
 
     def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
-        """Reject what is tuned and is no parameter of a solver or kernel, or is given as well."""
+        """Reject tuned names that are not parameters of the solver or kernel, or that have a value as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:
@@ -307,13 +349,8 @@ def _grid(node: Node) -> TuningGrid:
             )
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
-    check_trials(tried, _splits(how), node)
-    return TuningGrid(how, node, tuple(expand(tried)))
-
-
-def _splits(how: Tune) -> int:
-    """Return how many validation splits there are."""
-    return how.repeats * (how.folds or 1)
+    check_trials(tried, how.repeats * (how.folds or 1), node)
+    return TuningGrid(how, node, tuple(expand(tried)), _validation_splits(how))
 
 
 def _validation_splits(how: Tune) -> tuple[ValidationSplit, ...]:
@@ -341,7 +378,7 @@ def _tuning(
     values = [{name: parse(value) for name, value in each.items()} for each in grid.combinations]
     each = zip(values, checked, kernels, tried, strict=True)
     candidates = tuple(Candidate(*candidate) for candidate in each)
-    return Tuning(tuner, candidates, _validation_splits(grid.how), grid.how.metric)
+    return Tuning(tuner, candidates, grid.splits, grid.how.metric)
 
 
 def _tuner(
@@ -376,10 +413,8 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
     kernel_node = below["kernel"] if "kernel" in options else root["kernel"].holding(content.kernel)
     tune_node = below["tune"] if "tune" in options else root["tune"]
     fields = names_of_parameters(name)
-    budgeted = "vectors" in fields and "vectors" not in options and content.budget is not None
-    budgets = (
-        [{"vectors": each} for each in content.budget.vectors] if budgeted and content.budget is not None else [{}]
-    )
+    budget = content.budget if "vectors" in fields and "vectors" not in options else None
+    budgets = [{}] if budget is None else [{"vectors": each} for each in budget.vectors]
     entry = {"kernel": kernel_node.value, "tune": tune_node.value} | options
     for label, chosen in _selected(below.holding(entry), labels):
         grid = _grid(tune_node.holding(chosen.value["tune"]))

@@ -136,8 +136,8 @@ def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
     if problem is not None:  # before a property of the model works with them
         try:
             check_model(returned, problem.features, len(problem.classes), "model().")
-        except ValueError as fault:
-            raise SolverError(f"{solver.name}: {fault}") from None
+        except ValueError as error:
+            raise SolverError(f"{solver.name}: {error}") from None
     missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(returned, name)]
     if missing:
         raise SolverError(

@@ -13,25 +13,24 @@ import math
 import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import platformdirs
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^from (mpu_bench[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 _REGISTERS = re.compile(r"^@(\w+)\.register\(", re.MULTILINE)
-_INSTALLED = {"site-packages", "dist-packages"}
-_KEPT_FOLDERS = 4  # of each module
+_KEPT_FOLDERS = 4  # of each module, and of each function in it
 _IN_USE_SECONDS = 86_400.0  # for which a folder is taken to be in use, perhaps by another process
 _WRITING_SECONDS = 10.0  # within which another process keeps the checksum of what it wrote
 _LOOK_SECONDS = 0.05
@@ -68,49 +67,26 @@ def _needed() -> dict[str, set[str]]:
     return needed
 
 
+@cache
 def source_hash(module: str) -> str:
-    """Return a hash of the text of a module and of all whose code it may inline: any of ours, where it is none."""
-    if module in _sources():
-        return _hash_of_ours(module)
-    return _hash({each: _hash_of_ours(each).encode() for each in _sources()} | _reached_of_users(module))
+    """Return a hash of the text of all modules of ours whose code a module may inline, its own among them."""
+    digest = hashlib.sha256()
+    for each in sorted(_reached(module)):
+        digest.update(each.encode() + b"\0" + _sources()[each] + b"\0")
+    return digest.hexdigest()[:16]
 
 
 @cache
-def _hash_of_ours(module: str) -> str:
-    reached, found = set(), {module}
+def _reached(module: str) -> set[str]:
+    """Return the modules of ours whose code a module may inline: any, where it is none of them."""
+    if module not in _sources():
+        return set(_sources())
+    reached: set[str] = set()
+    found = {module}
     while found:
         reached |= found
         found = set().union(*(_needed()[each] for each in found)) & _sources().keys() - reached
-    return _hash({each: _sources()[each] for each in reached})
-
-
-def _reached_of_users(module: str) -> dict[str, bytes]:
-    """Return the text of a user's module as it is now, and of those loaded that it, or one of them, names."""
-    texts: dict[str, bytes] = {}
-    loaded = {name: Path(file) for name in tuple(sys.modules) if (file := _file_of_user(name, module))}
-    found = {module}
-    while found := found & loaded.keys() - texts.keys():
-        for name in found:
-            with suppress(OSError):
-                texts[name] = loaded[name].read_bytes()
-        words = {word.decode() for name in found for word in re.findall(rb"\w+", texts.get(name, b""))}
-        found = {name for name in loaded if name.rpartition(".")[2] in words}
-    return texts
-
-
-def _file_of_user(name: str, user: str) -> str | None:
-    """Return the file of a loaded module that is not of Python, nor of a package that another one installed."""
-    top, file = name.partition(".")[0], getattr(sys.modules.get(name), "__file__", None)
-    if not file or top in sys.stdlib_module_names or top == "mpu_bench":
-        return None
-    return file if top == user.partition(".")[0] or not _INSTALLED & set(Path(file).parts) else None
-
-
-def _hash(texts: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for each in sorted(texts):
-        digest.update(each.encode() + b"\0" + texts[each] + b"\0")
-    return digest.hexdigest()[:16]
+    return reached
 
 
 def cache_folder() -> Path:
@@ -125,23 +101,112 @@ def folder_of(module: str) -> Path:
     return cache_folder() / f"{module}-{source_hash(module)}"
 
 
-def folder_of_function(function: Callable[..., Any]) -> Path:
+def folder_of_function(function: Callable[..., Any], identity: str) -> Path:
     """Return where what is compiled of one function is kept; it counts as in use from now on."""
     folder = folder_of(function.__module__)
-    with suppress(OSError):
-        os.utime(folder)
-    return folder / f"{function.__qualname__}-{identity_of(function)}"
+    own = folder / f"{function.__qualname__}-{identity}"
+    for each in (folder, own):
+        with suppress(OSError):  # it is not made yet
+            os.utime(each)
+    return own
 
 
 def identity_of(function: Callable[..., Any]) -> str:
-    """Return what tells a function from others of its name in its module: its line, and a hash of what it does."""
-    code = function.__code__
-    return f"{code.co_firstlineno}-{hashlib.sha256(_described(code).encode()).hexdigest()[:8]}"
+    """Return what tells a function from others of its name: its line, and a hash of what is compiled of it.
+
+    That is its code, and what is frozen in it: compiled functions that it names, wherever they stand, and constants, as
+    this process has loaded them. Files may say something else by now, or nothing of a constant that is read from one.
+    """
+    described = repr(_described(function, set()))
+    return f"{function.__code__.co_firstlineno}-{hashlib.sha256(described.encode()).hexdigest()[:8]}"
 
 
-def _described(code: CodeType) -> str:
-    constants = [_described(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return repr((code.co_code, code.co_names, code.co_varnames, constants))
+def _described(function: Any, seen: set[Any]) -> list[Any]:
+    """Return the code of a function, what is frozen in it, and the layout of the named tuples that its module knows."""
+    seen.add(id(function))
+    codes = list(_codes(function.__code__))
+    names = tuple(sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}))
+    held = function.__globals__ | _closure(function)
+    return [
+        *((code.co_code, code.co_names, code.co_varnames, _constants(code)) for code in codes),
+        _frozen(function.__defaults__, names, seen),
+        *((name, _frozen(held[name], names, seen)) for name in names if name in held),
+        *sorted((each.__qualname__, each._fields) for each in _layouts(function)),
+    ]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function, and of those within it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
+
+
+def _constants(code: CodeType) -> list[str]:
+    return [repr(each) for each in code.co_consts if not isinstance(each, CodeType)]
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """Return what a function within another one has taken from that."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # it has no value yet
+            values[name] = cell.cell_contents
+    return values
+
+
+def _layouts(function: Any) -> list[Any]:
+    """Return the types of named tuples that the module of a function knows."""
+    return [each for each in function.__globals__.values() if isinstance(each, type) and hasattr(each, "_fields")]
+
+
+def _frozen(value: Any, names: tuple[str, ...], seen: set[Any]) -> Any:
+    """Return what is frozen of a value in code that names it; of a module or a class, of what has one of the names."""
+    if value is None or isinstance(value, int | float | complex | str | bytes | np.generic):
+        return value
+    if isinstance(value, tuple):
+        return [_frozen(each, names, seen) for each in value]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+    known = getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__)
+    if isinstance(value, ModuleType | type):
+        if (id(value), names) in seen:
+            return known
+        seen.add((id(value), names))
+        return known, [(name, _frozen(vars(value)[name], names, seen)) for name in names if name in vars(value)]
+    is_replaced = isinstance(value, FunctionType) and not hasattr(value, "bodies") and not _is_known(value)
+    text = _hash_of_file(value.__code__.co_filename) if is_replaced else ""
+    return known, text, [_described(each, seen) for each in _compiled(value) if id(each) not in seen]
+
+
+def _compiled(value: Any) -> list[Any]:
+    """Return the functions that are compiled for callers of a value; what types choose of ours is known by its text."""
+    if isinstance(value, FunctionType):
+        return [each.py_func for each in getattr(value, "bodies", {}).values() if not _is_known(each)]
+    return [value.py_func] if hasattr(value, "py_func") else []
+
+
+def _is_known(function: Any) -> bool:
+    """Return whether a function is ours or of numpy, which numba knows."""
+    return str(function.__module__).partition(".")[0] in ("mpu_bench", "numpy")
+
+
+def _hash_of_file(path: str) -> str:
+    """Return a hash of a file in which what numba takes instead of a function stands beside it; nothing of no file."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def knows_layout(function: Callable[..., Any], kind: type) -> bool:
+    """Return whether code that is kept of a function for tuples of a type is told from that for another layout of it.
+
+    Else a change of the type's fields, or of what is registered for it, would not be noticed; and what is kept for a
+    type of a user's file could not even be looked at without that file.
+    """
+    return kind.__module__ in _reached(function.__module__) or kind in _layouts(function)
 
 
 def has_file(function: Callable[..., Any]) -> bool:
@@ -188,7 +253,7 @@ def remove_damaged(folder: Path) -> None:
     Another process may be about to keep that of a file which it has just written: for this it is waited.
     """
     while unknown := _unknown(folder):
-        if any(_age(path) < _WRITING_SECONDS for path in unknown):
+        if any(abs(_age(path)) < _WRITING_SECONDS for path in unknown):  # a clock may have been set back
             time.sleep(_LOOK_SECONDS)
             continue
         _warn_of_damage()
@@ -231,17 +296,24 @@ def _remove(folder: str, owner: int) -> None:
 
 
 def prune() -> None:
-    """Remove the folders of earlier sources, but for the newest few of a module and those that may be in use."""
+    """Remove what was compiled of earlier sources, but for the newest few and what may be in use."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         return
-    by_module = defaultdict(list)
     with suppress(OSError):  # there is none, or another process removes the same
-        for folder in sorted(cache_folder().iterdir(), key=_modified, reverse=True):
-            by_module[folder.name.rpartition("-")[0]].append(folder)
-        for module, folders in by_module.items():
-            for old in folders[_KEPT_FOLDERS if module else 0 :]:  # 0.2 had one of all modules, named after none
-                if time.time() - _modified(old) > _IN_USE_SECONDS:
-                    shutil.rmtree(old, ignore_errors=True)
+        _prune(cache_folder(), 1)
+        for folder in cache_folder().iterdir():
+            _prune(folder, 2)  # a line and a hash
+
+
+def _prune(parent: Path, parts: int) -> None:
+    """Remove folders that differ from several newer ones only in so many last parts of their names."""
+    by_name = defaultdict(list)
+    for folder in sorted(filter(Path.is_dir, parent.iterdir()), key=_modified, reverse=True):
+        by_name["".join(folder.name.rsplit("-", parts)[:-parts])].append(folder)
+    for name, folders in by_name.items():
+        for old in folders[_KEPT_FOLDERS if name else 0 :]:  # 0.2 had one of all modules, named after none
+            if time.time() - _modified(old) > _IN_USE_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)
 
 
 def _modified(path: Path) -> float:

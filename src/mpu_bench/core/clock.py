@@ -130,7 +130,7 @@ class Clock:
             self._started = _without_left_out(usage.clocks())
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         ended = _without_left_out(usage.clocks())
         seconds, cpu_seconds = ended.seconds - self._started.seconds, ended.cpu_seconds - self._started.cpu_seconds

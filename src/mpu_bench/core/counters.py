@@ -6,6 +6,8 @@ for a report is never counted.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,17 @@ NAMES = ("presented", "steps", "updates", "kernel_evaluations", "kernel_computed
 UNLIMITED = np.iinfo(np.int64).max // 4
 
 
+class Until(NamedTuple):
+    """The counter values at which an advance stops; whichever is reached first ends it.
+
+    ``presented``: examples (for batch solvers, iterations). ``kernel_evaluations``: kernel values asked for; a solver
+    may finish the example that crosses it. Jitted loops take it as it is: ``while not reached(counters, until)``.
+    """
+
+    presented: int = UNLIMITED
+    kernel_evaluations: int = UNLIMITED
+
+
 def new_counters() -> NDArray[np.int64]:
     """Start all counts at zero."""
     return np.zeros(len(NAMES), np.int64)
@@ -30,5 +43,5 @@ def new_counters() -> NDArray[np.int64]:
 
 @jit
 def reached(counters, until):
-    """Return whether a counter has reached the value at which the advance stops (`core.solver.Until`)."""
+    """Return whether a counter has reached the value at which the advance stops (`Until`)."""
     return counters[PRESENTED] >= until.presented or counters[KERNEL_EVALUATIONS] >= until.kernel_evaluations

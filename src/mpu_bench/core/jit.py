@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache as once
 from functools import cached_property, update_wrapper, wraps
 from inspect import signature
 from pathlib import Path
@@ -27,6 +30,7 @@ GETS_READY = "mpu-bench:ready"  #: numba's event around the first call with argu
 #: a word of its own would inherit from whichever caller is compiled first: its last digits then hung on what had run
 #: before, and it was copied into all callers where one was.
 _SETTINGS = {"no_cfunc_wrapper": True, "fastmath": False, "error_model": "python", "forceinline": False}
+_FOLDER_LOCK = threading.Lock()  # numba has one folder for all threads
 
 
 def jit(function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any) -> Any:
@@ -97,26 +101,41 @@ def _dispatcher(body: Callable[..., Any], settings: dict[str, Any], kind: str = 
 
     Numba links by module, name, types of arguments, and a number that two processes with one cache may both have given:
     two functions of one name then become one, in silence. So each has its identity in its name. One made within
-    another may share even that, and one that was typed in shares its module with all such: they are not kept on disk.
+    another may share even that, and one that was typed in shares its module with all such: they are not kept on disk,
+    and have a name that is never given again, as what calls them may be kept.
     """
+    identity = cache.identity_of(body)
     if "<locals>" in body.__qualname__ or not cache.has_file(body) or not cache.use_cache():
-        return njit(**settings)(body)
-    folder, others = cache.folder_of_function(body) / kind, config.CACHE_DIR  # type: ignore[attr-defined]
-    named = FunctionType(body.__code__, body.__globals__, body.__name__, body.__defaults__, body.__closure__)
-    update_wrapper(named, body).__qualname__ = f"{cache.identity_of(body)}.{body.__qualname__}"
-    try:
-        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
-        dispatcher = njit(cache=True, **settings)(named)
-    finally:
-        config.CACHE_DIR = others  # type: ignore[attr-defined]
-    dispatcher.compile = _checked(dispatcher, folder)
+        return _not_kept(body, settings, identity)
+    folder = cache.folder_of_function(body, identity) / kind
+    with _FOLDER_LOCK:
+        others = config.CACHE_DIR  # type: ignore[attr-defined]
+        try:
+            config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+            dispatcher = njit(cache=True, **settings)(_named(body, identity))
+        finally:
+            config.CACHE_DIR = others  # type: ignore[attr-defined]
+    # made once, if at all: what a dispatcher has compiled goes with it
+    dispatcher.compile = _checked(dispatcher, folder, once(lambda: _not_kept(body, settings, identity)))
     return dispatcher
 
 
-def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
+def _not_kept(body: Callable[..., Any], settings: dict[str, Any], identity: str) -> Any:
+    return njit(**settings)(_named(body, f"{identity}-{secrets.token_hex(8)}"))
+
+
+def _named(body: Callable[..., Any], identity: str) -> Callable[..., Any]:
+    """Return the function with its identity in its name."""
+    named = FunctionType(body.__code__, body.__globals__, body.__name__, body.__defaults__, body.__closure__)
+    update_wrapper(named, body).__qualname__ = f"{identity}.{body.__qualname__}"
+    return named
+
+
+def _checked(dispatcher: Any, folder: Path, not_kept: Callable[[], Any]) -> Callable[[Any], Any]:
     """Return what loads or compiles a function for arguments of some types, from code that is whole.
 
-    An event tells of it: numba itself has none of loading.
+    An event tells of it: numba itself has none of loading. Code for a tuple of whose layout the folder knows nothing is
+    compiled by a dispatcher that keeps none.
     """
     get_ready = dispatcher.compile
 
@@ -124,6 +143,11 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
         if types_of_arguments in dispatcher.overloads:
             return get_ready(types_of_arguments)
         with trigger_event(GETS_READY), _no_collection():
+            if not all(cache.knows_layout(dispatcher.py_func, each) for each in _tuples(types_of_arguments)):
+                other = not_kept()
+                other.compile(types_of_arguments)
+                dispatcher.add_overload(other.overloads[types_of_arguments])
+                return get_ready(types_of_arguments)
             cache.remove_damaged(folder)
             compiled = dispatcher.stats.cache_misses.total()
             try:
@@ -135,6 +159,14 @@ def _checked(dispatcher: Any, folder: Path) -> Callable[[Any], Any]:
                     cache.keep_checksums(folder)
 
     return checked
+
+
+def _tuples(kinds: Iterable[Any]) -> Iterator[type]:
+    """Yield the types of named tuples among arguments, and of those in them."""
+    for kind in kinds:
+        yield from _tuples(getattr(kind, "types", ()) if isinstance(kind, types.BaseTuple) else ())
+        if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+            yield kind.instance_class
 
 
 @contextmanager
@@ -234,5 +266,5 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
             return choose(*signature.args).get_impl_key(signature)
 
     infer_global(dispatched, types.Function(Choice))
-    dispatched.register = register  # type: ignore[attr-defined]
+    dispatched.register, dispatched.bodies = register, bodies  # type: ignore[attr-defined]
     return dispatched

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rows import Dense, Rows, any_rows, count, dot, take, to_scipy
 from mpu_bench.core.vectors import GROUP, Vectors, append, kernel_values, new_vectors, score
-from mpu_bench.errors import ConfigError
+from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, is_single_enough_for_scores
 
@@ -206,6 +206,20 @@ def with_threshold(model: Model, threshold: float) -> Model:
 def all_finite(numbers: ArrayLike) -> bool:
     """Return whether numbers are neither infinite nor NaN."""
     return bool(np.isfinite(numbers).all())
+
+
+def finite_scores(scores: NDArray[np.float64], first_row: int = 1) -> NDArray[np.float64]:
+    """Return scores (n, c) as they are.
+
+    Raises
+    ------
+    DataError
+        With its row, counted from ``first_row`` on: a score is not finite.
+    """
+    if not (finite := np.isfinite(scores).all(axis=1)).all():
+        row = first_row + int(np.flatnonzero(~finite)[0])
+        raise DataError(f"row {row}: its score is not finite; a value lies far beyond those that trained the model")
+    return scores
 
 
 def labels_of(scores: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -347,5 +347,7 @@ def to_scipy(rows: Rows, features: int) -> csr_matrix | NDArray[np.float64]:
     from scipy.sparse import csr_matrix
 
     values = np.ones(len(rows.indices)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
-    csr = (values, rows.indices.astype(np.int32), rows.starts.astype(np.int32))
+    is_small = max(features, len(rows.indices)) <= np.iinfo(np.int32).max
+    index = np.int32 if is_small else np.int64
+    csr: Any = (values, rows.indices.astype(index), rows.starts.astype(index))
     return csr_matrix(csr, shape=(len(rows.starts) - 1, features))

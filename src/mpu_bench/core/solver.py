@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Union, get_args, get_orig
 
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt
 
-from mpu_bench.core.counters import UNLIMITED
+from mpu_bench.core.counters import Until as Until  # noqa: PLC0414 - solvers import it from here
 from mpu_bench.core.models import Model
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.errors import ConfigError, DataError, OutOfRangeError
@@ -35,17 +35,6 @@ class Status(IntEnum):
     RUNNING = 0  #: a counter has reached its value of `Until`
     DONE = 1  #: the algorithm's own stopping rule holds; a further advance changes nothing
     DIVERGED = 2  #: a number is no longer finite
-
-
-class Until(NamedTuple):
-    """The counter values at which an advance stops; whichever is reached first ends it.
-
-    ``presented``: examples (for batch solvers, iterations). ``kernel_evaluations``: kernel values asked for; a solver
-    may finish the example that crosses it. Jitted loops take it as it is: ``while not reached(counters, until)``.
-    """
-
-    presented: int = UNLIMITED
-    kernel_evaluations: int = UNLIMITED
 
 
 class Measures(NamedTuple):

@@ -119,11 +119,11 @@ def check_kernel(kernel: Any, name: str = "kernel") -> None:
 
 
 def _check_array(
-    name: str, found: Any, types: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]], of: str
+    name: str, value: Any, types: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]], of: str
 ) -> None:
-    exact = type(found) in (np.ndarray, np.memmap)  # a subclass may say of itself what it likes
-    if not exact or found.dtype not in types or found.shape not in shapes:
-        raise ValueError(f"{name} is {shown(found)}; it must be an array of {types[0]}, shape {shapes[0]}, for {of}")
+    exact = type(value) in (np.ndarray, np.memmap)  # a subclass may say of itself what it likes
+    if not exact or value.dtype not in types or value.shape not in shapes:
+        raise ValueError(f"{name} is {shown(value)}; it must be an array of {types[0]}, shape {shapes[0]}, for {of}")
 
 
 def _check_starts(name: str, starts: Any, types: Sequence[np.dtype[Any]], m: int) -> int:
@@ -140,13 +140,13 @@ def _check_below(name: str, numbers: NDArray[Any], end: int) -> None:
         raise ValueError(f"{name} holds {outside}; it must be from 0 to {end - 1}")
 
 
-def shown(found: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value as an error names it."""
-    if type(found) in (np.ndarray, np.memmap) and np.ndim(found):
-        return f"an array of {found.dtype}, shape {found.shape}"
-    if isinstance(found, np.ndarray):
-        return f"a {type(found).__name__}, a subclass of ndarray"
+    if type(value) in (np.ndarray, np.memmap) and np.ndim(value):
+        return f"an array of {value.dtype}, shape {value.shape}"
+    if isinstance(value, np.ndarray):
+        return f"a {type(value).__name__}, a subclass of ndarray"
     try:
-        return one_line(repr(found), _MOST_SHOWN_BYTES)
+        return one_line(repr(value), _MOST_SHOWN_BYTES)
     except Exception:
-        return f"a {type(found).__name__} whose __repr__ fails"
+        return f"a {type(value).__name__} whose __repr__ fails"

@@ -19,9 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
-from mpu_bench.core.models import KernelModel, LinearModel, Model, ScoredModel, all_finite, used_columns, vector_blocks
+from mpu_bench.core.models import (
+    FourierModel,
+    KernelModel,
+    LinearModel,
+    Model,
+    ScoredModel,
+    all_finite,
+    used_columns,
+    vector_blocks,
+)
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, any_rows, count, take
 from mpu_bench.core.vectors import kernel_values
+from mpu_bench.errors import SolverError
 from mpu_bench.kernels import Kernel
 
 REST = -1  #: instead of a class: all the others
@@ -161,11 +171,34 @@ def combined(models: Sequence[Model], pairs: NDArray[np.int32], classes: int) ->
         The classes each tells apart.
     classes : int
         c.
+
+    Raises
+    ------
+    SolverError
+        If they have not one score each, or what the machines of a vote share differs: the kind, the kernel, the
+        frequencies, the bias of linear ones.
     """
+    shared_part = _shared_part(models[0])
+    if shared_part[0] != 1 or any(_shared_part(model) != shared_part for model in models[1:]):
+        raise SolverError(
+            "several classes: their models must have one score each, and be kernel models with the same kernel, or"
+            " linear ones with the same bias and frequencies; for a bias of each class, weigh a constant feature"
+        )
     if isinstance(models[0], LinearModel):
         weights = np.vstack([cast("LinearModel", model).weights for model in models])
         return MulticlassModel(replace(models[0], weights=weights), pairs, classes)
     return MulticlassModel(shared([cast("KernelModel", model) for model in models]), pairs, classes)
+
+
+def _shared_part(model: Model) -> tuple[Any, ...]:
+    """Return the number of scores, 0 of a foreign model, and what is one for all machines of a vote."""
+    if isinstance(model, FourierModel):
+        return len(model.weights), type(model), model.bias, model.frequencies.tobytes()
+    if isinstance(model, LinearModel):
+        return len(model.weights), type(model), model.bias
+    if isinstance(model, KernelModel):
+        return model.coefficients.shape[1], type(model), model.kernel.name, model.kernel.parameters
+    return 0, type(model)
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:

@@ -180,8 +180,8 @@ def _group(run: Run) -> Group:
 
 def _settings(run: Run) -> tuple[object, ...]:
     """Return the same for runs that take about as long: they differ in their seed, or in what a trial holds out."""
-    said = [words for name, words in run.described.items() if name not in ("seed", "trial")]
-    return (_group(run), run.trial is None, *said)
+    described = [words for name, words in run.described.items() if name not in ("seed", "trial")]
+    return (_group(run), run.trial is None, *described)
 
 
 def number_of_runs(count: int) -> str:

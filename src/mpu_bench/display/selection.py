@@ -40,7 +40,7 @@ class Display:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, traceback: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._live is not None:
             self._live.stop()
@@ -58,16 +58,16 @@ class Display:
         session = self._session
         total, left = session.seconds + session.preparing, max(session.seconds_left, 0.0)
         bar = ProgressBar(total=total, completed=min(session.seconds_spent, total), width=_WIDTH)
-        told = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
+        remaining = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
         shown = Grid.grid()
-        for each in (shown_table(self._outcome), bar, told):
+        for each in (shown_table(self._outcome), bar, remaining):
             shown.add_row(each)
         return shown
 
 
 def shown_table(outcome: Outcome) -> Drawn:
     """Return the table for the terminal, the choice in bold."""
-    made = choice.table(outcome)
+    shaped = choice.table(outcome)
     styles = ["bold" if row is outcome.chosen else "" for row in choice.best_first(outcome)]
-    rows = [[styled(cell, style) for cell in row] for row, style in zip(made.rows, styles, strict=True)]
-    return Drawn(Table(made.headings, rows, made.sides), framed=False)
+    rows = [[styled(cell, style) for cell in row] for row, style in zip(shaped.rows, styles, strict=True)]
+    return Drawn(Table(shaped.headings, rows, shaped.sides), framed=False)

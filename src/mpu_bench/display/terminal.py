@@ -53,10 +53,10 @@ class Terminal(Console):
 
 def terminal(*, stderr: bool = False) -> Terminal:
     """Return a console for a terminal, or for a file or a pipe, which is as wide as COLUMNS says, or else wide."""
-    made = Terminal(stderr=stderr)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = _COLUMNS_OF_A_FILE
-    return made
+    console = Terminal(stderr=stderr)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _COLUMNS_OF_A_FILE
+    return console
 
 
 def styled(text: str, style: str = "") -> Text:
@@ -159,9 +159,9 @@ class Drawn:
         rest = zip(self._table.headings[first:], line[first:], strict=True)
         words = "; ".join(f"{heading} {cell.plain}".strip() for heading, cell in rest if cell)
         text = f"{name}: {words}" if words else name
-        made = styled(textwrap.fill(text, width, subsequent_indent="  ", **_WHOLE_WORDS))
-        made.stylize(line[0].style or "bold", 0, len(name))
-        return made
+        paragraph = styled(textwrap.fill(text, width, subsequent_indent="  ", **_WHOLE_WORDS))
+        paragraph.stylize(line[0].style or "bold", 0, len(name))
+        return paragraph
 
 
 def _in_lines(heading: str) -> str:

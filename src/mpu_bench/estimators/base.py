@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite
+from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite, finite_scores
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
@@ -280,7 +280,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _keep(self, solver: Solver, state: Any, n: int) -> Measures:
         """Set what is left of training, and return what the solver certifies of it."""
-        for name in ("dual_gap_", "support_", "n_support_", "_is_sparsified"):  # of another fit
+        for name in ("dual_gap_", "support_", "n_support_", "calibration_", "_is_sparsified"):  # of another fit
             self.__dict__.pop(name, None)
         self.model_ = solver.model(state)
         self._trained_with = {name: getattr(self, name) for name in _parameters_of(type(self))}
@@ -362,7 +362,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")
-        return self._scored(validate_data(self, X, **ROWS, reset=False))
+        with as_value_error():
+            return finite_scores(self._scored(validate_data(self, X, **ROWS, reset=False)))
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of every row of what `validate_data` has let pass, shape (n, c)."""
@@ -415,7 +416,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
             return np.full(model.coefficients.shape[1], model.bias)
         if isinstance(model, MulticlassModel) and not isinstance(model.machines, LinearModel):
             return model.machines.biases
-        return np.zeros(1 if weights is None else len(weights))
+        machines = machines_of(model)
+        return np.full(len(machines.weights), machines.bias)
 
     @property
     def support_vectors_(self) -> Any:

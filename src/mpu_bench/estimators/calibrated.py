@@ -53,7 +53,6 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
 
     def _calibrate(self, X: Any, labels: NDArray[np.int32], sample_weight: Any = None) -> None:
         """Fit the sigmoids of `predict_proba` to the scores that each row has without training on its fold."""
-        self.__dict__.pop("calibration_", None)  # of another fit
         if not self.probability:
             return
         folds = min(_FOLDS, int(np.bincount(labels).min()))

@@ -157,5 +157,6 @@ def _variance(X: Any) -> float:
     if not X.has_canonical_format:  # entries at one index stand for their sum
         X = X.copy()
         X.sum_duplicates()
-    squares = np.square(X.data, dtype=np.float64).sum() / (X.shape[0] * X.shape[1])
-    return float(squares - X.mean(dtype=np.float64) ** 2)
+    size, mean = X.shape[0] * X.shape[1], X.mean(dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float((np.square(X.data - mean).sum() + (size - X.nnz) * mean**2) / size)

@@ -116,7 +116,8 @@ class WeightedClassifier(SolverClassifier):
     Parameters
     ----------
     class_weight : dict or "balanced", optional
-        The weight of every class, 1 for one that is not named; ``"balanced"``: n / (classes x examples of the class).
+        The weight of every class, 1 for one that is not named; ``"balanced"``: n / (classes x examples of the class),
+        where rows with a ``sample_weight`` count by it.
     """
 
     class_weight: Any = None
@@ -169,7 +170,11 @@ class WeightedClassifier(SolverClassifier):
         if given is None and sample_weight is None:
             return None
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        of_class = compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
+        if isinstance(given, str):  # a row counts by its weight, so that one of weight 2 is as two rows
+            counts = np.bincount(labels, weights, len(self.classes_))
+            of_class = counts.sum() / (len(counts) * np.where(counts > 0, counts, 1.0))
+        else:
+            of_class = compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
         if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
             raise ValueError(f"class_weight is {given!r}; every weight must be finite and at least 0")
         weights = np.asarray(weights * of_class[labels])

@@ -18,13 +18,15 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, any_rows, take
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
+from mpu_bench.errors import DataError, UserError
 from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.estimators.kernels import is_given
 from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
-from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
+from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces, with_arrays
 from mpu_bench.kernels import Kernel
+from mpu_bench.kernels.precision import is_single_enough
 from mpu_bench.models.probabilities import RecentScores
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
@@ -33,30 +35,25 @@ _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many
 
 
 class InOrder:
-    """Rows in the order given, piece after piece; stands for a `Stream`.
+    """Rows in the order given, pass after pass; stands for a `Stream`.
 
     Parameters
     ----------
+    problem : Problem
+        The rows.
     presented : int
         How many examples have been presented before.
     """
 
-    def __init__(self, presented: int = 0) -> None:
-        self.length = presented  #: examples a pass
+    def __init__(self, problem: Problem, presented: int = 0) -> None:
+        self.length = presented + problem.n  #: examples a pass
         self._begins = presented
-        self._chunk: Chunk | None = None
-
-    def give(self, problem: Problem, passes: int = 1) -> None:
-        """Take rows to be presented next, so many times."""
-        self._begins = self.length
-        order = np.tile(np.arange(problem.n, dtype=np.uint32), passes)
+        order = np.arange(problem.n, dtype=np.uint32)
         self._chunk = Chunk(any_rows(problem.train), problem.labels, order, 0)
-        self.length += problem.n
 
     def at(self, presented: int) -> tuple[Chunk, int]:
-        """Return the rows given last, and the position of the one to be presented next."""
-        assert self._chunk is not None
-        return self._chunk, presented - self._begins
+        """Return the rows, and the position of the one to be presented next."""
+        return self._chunk, (presented - self._begins) % len(self._chunk.order)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -108,11 +105,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             problem = problem_of(rows_of(checked), labels, self._columns, self.classes_)
             state = self._started_in_memory(solver, problem, kernel, seed)
             solver.refuse_overflow(state, problem.train)
-            if self.shuffle or self._needs_all:
-                state.stream = Stream(problem, seed)
-            else:
-                state.stream = InOrder()
-                state.stream.give(problem, solver.passes)
+            state.stream = Stream(problem, seed) if self.shuffle or self._needs_all else InOrder(problem)
             self._finish(solver, state, self._train(solver, state, Until(), self._run()), problem.train, checked)
             self._state = state
             self._let_go_of_rows()
@@ -138,8 +131,10 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         ValueError
             If the first call names no classes, if a label is none of them, if a parameter can only be found from all
             rows, if kernel values are given, or if a parameter is not what it was when learning began.
+        KeyboardInterrupt
+            Rows that were learned before it stay learned; the next call's model is of them, too.
         """
-        self._refuse_given_values()
+        self._refuse_what_needs_all()
         begins = "_state" not in vars(self)
         X, labels = self._checked_piece(X, y, classes, begins)
         with as_value_error():
@@ -166,9 +161,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         DataError
             If a row is so long that a kernel value may not be finite.
         """
-        self._refuse_given_values()
-        if self._needs_all:
-            raise ValueError(f"{type(self).__name__}: a budget is reached by a search over all rows; give eta")
+        self._refuse_what_needs_all()
         nothing = problem_of(rows_of(X), np.zeros(X.shape[0], np.int32), self.n_features_in_, self.classes_)
         state = self._started_in_memory(solver, nothing, self._kernel(X), self._seed())
         solver.refuse_overflow(state, nothing.train)
@@ -192,25 +185,32 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         Raises
         ------
         DataError
-            If a row is so long that a kernel value may not be finite; nothing is learned then.
+            If a row is so long that a kernel value may not be finite; nothing is learned then. If a row can be learned
+            in part only, as where projections fail; nothing more can be learned then.
         """
-        state = self._state
+        state = _precise_enough(self._state, rows)
         solver.refuse_overflow(state, rows)
-        presented = int(state.counters[PRESENTED])
-        state.stream = InOrder(presented)
-        state.stream.give(problem_of(rows, labels, self.n_features_in_, self.classes_))
+        if getattr(state, "is_broken", False):
+            raise DataError("an error ended learning within a row; start over with fit, or with a new classifier")
+        self._state, presented = state, int(state.counters[PRESENTED])
+        state.stream = InOrder(problem_of(rows, labels, self.n_features_in_, self.classes_), presented)
         scores = np.zeros((len(labels) if self.probability else 0, functions_for(len(self.classes_))))
         is_averaged = getattr(solver, "average", False)  # and the model is not the hypothesis that is presented rows
-        for index in range(len(scores)):
-            if is_averaged:
-                scores[index] = solver.model(state).scores(take(rows, np.array([index])))[0]
-            solver.advance(state, Until(presented + index + 1))
-            if not is_averaged:
-                scores[index] = state.hypothesis.scores
-            self._recent.add(scores[index], labels[index])
-        if not self.probability:
-            self._train(solver, state, Until(), Fit())
-        self._let_go_of_rows()
+        try:
+            for index in range(len(scores)):
+                if is_averaged:
+                    scores[index] = solver.model(state).scores(take(rows, np.array([index])))[0]
+                solver.advance(state, Until(presented + index + 1))
+                if not is_averaged:
+                    scores[index] = state.hypothesis.scores
+                self._recent.add(scores[index], labels[index])
+            if not self.probability:
+                self._train(solver, state, Until(), Fit())
+        except UserError:
+            state.is_broken = True
+            raise
+        finally:
+            self._let_go_of_rows()
         return scores
 
     def _fit_sigmoids(self, scores: Any, labels: Any, weights: Any) -> None:
@@ -220,12 +220,14 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         for each, label in zip(scores, labels, strict=True):
             self._recent.add(each, label)
 
-    def _refuse_given_values(self) -> None:
+    def _refuse_what_needs_all(self) -> None:
         if is_given(self.kernel):
             raise ValueError(
                 f"{type(self).__name__}.partial_fit: kernel is {self.kernel!r}, whose values with rows to come are not "
                 "known; use fit, or give a kernel by name"
             )
+        if self._needs_all:
+            raise ValueError(f"{type(self).__name__}: a budget is reached by a search over all rows; give eta")
 
     @property
     def _needs_all(self) -> bool:
@@ -251,6 +253,14 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             self._state.slots = np.zeros(0, np.int32)  # of rows that do not come again
 
 
+def _precise_enough(state: Any, rows: Rows) -> Any:
+    """Return a state as it is, or in double precision where single would not tell rows that come now apart."""
+    numbers = getattr(state.hypothesis, "kernel_row", state.hypothesis.scores)
+    if numbers.dtype != np.float32 or is_single_enough(rows, state.kernel):
+        return state
+    return with_arrays(state, lambda array: array.astype(np.float64) if array.dtype == np.float32 else array)
+
+
 @dataclass(eq=False, repr=False)
 class PerceptronClassifier(OnlineClassifier):
     """The kernel Perceptron, which keeps every row that it errs on.
@@ -267,7 +277,7 @@ class PerceptronClassifier(OnlineClassifier):
     coef0 : float
         As in scikit-learn's SVC; ``"scale"`` with `partial_fit` is of the rows of the first call.
     precision : {"single", "double"}
-        Of kernel values; double where the first rows are too far from the origin for single to tell them apart.
+        Of kernel values; double from the rows on that are too far from the origin for single to tell them apart.
     max_seconds : float, optional
         After which `fit` ends, compiling left out.
     random_state : int, RandomState or None
@@ -367,7 +377,8 @@ class ProjectronClassifier(OnlineClassifier):
         if self._needs_all:
             return solver.start(problem, kernel, seed)
         state = super()._started(solver, problem, kernel, seed)
-        state.sparseness = Sparseness(self.eta, 0.0, self.eta)  # not by the largest K(x, x) of the rows at hand
+        eta = float(self.eta)
+        state.sparseness = Sparseness(eta, 0.0, eta)  # not by the largest K(x, x) of the rows at hand
         return state
 
 

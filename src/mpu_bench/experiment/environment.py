@@ -1,4 +1,4 @@
-"""The machine and the versions a run was made with."""
+"""The machine and the versions of a run."""
 
 from __future__ import annotations
 

@@ -94,14 +94,14 @@ class Estimate(NamedTuple):
 
 
 class Estimates:
-    """What the runs of an experiment will take, as far as earlier runs tell.
+    """What the runs of an experiment will take, as far as earlier runs show.
 
     Parameters
     ----------
     experiment : Experiment
     plan : Plan
     records : iterable of Record
-        Those of its results folder, whatever became of them.
+        Those of its results folder, of any status.
     """
 
     def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:

@@ -1,4 +1,4 @@
-"""What a pool sends to a worker, and what it hears from it.
+"""What a pool sends to a worker, and what it receives.
 
 A worker runs code of others, so what comes from it is read as text and looked at before it is believed: a word for the
 kind of message and JSON of bounded size, whose columns have their types. A pool sends pickles; nothing comes back so.
@@ -28,7 +28,7 @@ _Finite = Annotated[float, AllowInfNan(False)]
 
 
 def _record(values: Any) -> Record:
-    """Return the record of a message, in which there is no value of another type and nothing but columns."""
+    """Return the record of a message; reject values of another type and names that are not columns."""
     record = record_of(values)
     if unknown := sorted(values.keys() - COLUMNS.keys()):
         raise ValueError(f"there is no column {plain(unknown[0], 100)!r}")
@@ -41,14 +41,14 @@ _Count = Annotated[int, Field(ge=0, le=_LARGEST_INTEGER)]
 
 @dataclass(frozen=True)
 class Task:
-    """A run that can be made: the key of its result, what it may take, and what it needs of other runs.
+    """A run that is ready: the key of its result, what it may take, and what it needs of other runs.
 
     ``optimum`` is what the run's objective is set against, if that is known, and ``optimum_gap`` how far it may be off.
     ``fastest_probe`` is the shortest of this machine that is known, in processor seconds. ``model_file`` is where its
     model is saved, if it is. ``fingerprint`` is that of the data as the plan knows them. Runs of one ``group`` belong
-    on one machine; ``host`` is the name of the one that has made others of them before. ``matrices`` is the folder of
+    on one machine; ``host`` is the name of the one that has run others of them before. ``matrices`` is the folder of
     the kernel matrices that runs share, if they do. ``code`` is the key of the machine code that it needs; with
-    ``only_compiles`` that is compiled, and no run is made.
+    ``only_compiles`` that is compiled, and nothing is run.
     """
 
     run_id: str
@@ -178,7 +178,7 @@ def decode(line: bytes) -> Message:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not a message.
     """
     kind, _, content = line.partition(b" ")
     adapter = _KINDS.get(kind.decode("ascii", "replace"))

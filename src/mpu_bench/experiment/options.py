@@ -95,7 +95,7 @@ class DataOptions(FolderOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(DataOptions):
-    """Where and how runs are made, and where their results go."""
+    """Where and how runs are executed, and where their results go."""
 
     profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
     jobs: int = option(
@@ -209,7 +209,7 @@ class ReproduceOptions(Options):
     save_models: bool = field(init=False, default=False, metadata={"kind": False})
 
     def __post_init__(self) -> None:
-        """Reject a limit that is no size."""
+        """Reject a limit that is not a size."""
         from mpu_bench.config.schema import bytes_of
 
         super().__post_init__()

@@ -1,6 +1,6 @@
-"""What is to do of an experiment: its runs, which have a result, how long the others take, and what is downloaded.
+"""What remains of an experiment: which runs have a result, how long the others take, and what is downloaded.
 
-Nothing is fetched, prepared, made or written.
+Nothing is fetched, prepared, run or written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HAS_RESULT, UNAVAILABLE, TO_DO = "has a result", "unavailable", "to do"
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is to do of an experiment.
+    """What remains to be done for an experiment.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Outlook:
     finished : set of str
         The keys of those that have a result.
     obstacles : dict
-        Why data cannot be had, by the index of the run in ``runs``.
+        Why data are unavailable, by the index of the run in ``runs``.
     expected : sequence of Expected
         What each run will take.
     stored_seconds : float
-        Of training, of the results that there are.
+        Of training, of the stored results.
     """
 
     runs: Sequence[PlannedRun]
@@ -61,7 +61,7 @@ class Outlook:
         return cls(runs=planned, finished=finished, obstacles=obstacles, expected=expected, stored_seconds=stored)
 
     def state(self, index: int) -> str:
-        """Return what there is of a run: `HAS_RESULT`, `UNAVAILABLE` or `TO_DO`."""
+        """Return the state of a run: `HAS_RESULT`, `UNAVAILABLE` or `TO_DO`."""
         if self.runs[index].run_id in self.finished:
             return HAS_RESULT
         return UNAVAILABLE if index in self.obstacles else TO_DO
@@ -73,12 +73,12 @@ class Outlook:
 
     @cached_property
     def todo(self) -> list[int]:
-        """The indices of the runs that can be made and have no result."""
+        """The indices of the runs that can be executed and have no result."""
         return [index for index in range(len(self.runs)) if self.state(index) == TO_DO]
 
     @property
     def estimate(self) -> Estimate:
-        """What all that is to do takes."""
+        """What the remaining runs take."""
         return Estimate.of([self.expected[index] for index in self.todo])
 
     @property
@@ -89,7 +89,7 @@ class Outlook:
 
 
 def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
-    """Return the rows that there are, and the keys of the planned runs whose result holds; reject what a run would."""
+    """Return the stored rows, and the keys of the planned runs whose result is valid; raise as a run would."""
     refuse_kept(chosen.folder)
     if not is_file(chosen.folder / FILE):
         return [], set()

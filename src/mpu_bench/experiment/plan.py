@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment, SolverChoice
-from mpu_bench.config.schema import Limits, Stop
+from mpu_bench.config.schema import Checkpoints, Limits, Stop
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import Progress
@@ -23,8 +23,7 @@ from mpu_bench.data.prepare.load import Description, describe
 from mpu_bench.errors import ConfigError, UserError, nearest
 from mpu_bench.experiment import machine_code
 from mpu_bench.experiment.pool import Pool
-from mpu_bench.experiment.run import Run, RunSettings, record_of, run_id, settings_id
-from mpu_bench.experiment.tuning import tuning_runs
+from mpu_bench.experiment.run import Run, RunSettings, record_of, run_id, settings_id, trial_name
 from mpu_bench.quantities import Record
 from mpu_bench.results.naming import problem_of
 from mpu_bench.results.provenance import Needs
@@ -43,19 +42,20 @@ FILTERS = {
     "budget": attrgetter("solver.vectors"),
 }
 OPTIMUM_SOLVERS = ("optimum", "kernel-optimum")
+_SELDOM = Checkpoints(first=1.0, per_decade=1)  # of runs that tune
 
 
 def plan(experiment: Experiment) -> Plan:
     """Return every run, dataset by dataset so that each is loaded once; those that others need come first."""
     runs = Plan()
     for dataset in experiment.datasets:
-        chosen = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
+        here = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
         of_dataset = [
             Run(experiment.name, dataset, solver=solver, settings=settings, seed=seed)
-            for solver, settings in [(each, _settings(experiment, each)) for each in chosen]
+            for solver, settings in [(each, _settings(experiment, each)) for each in here]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
-        tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in tuning_runs(run).values()]
+        tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in _tuning_runs(run).values()]
         optima = map(optimum_of, of_dataset) if experiment.optimum else ()
         for run in filter(None, (*tuning, *optima, *map(nu_of, of_dataset), *of_dataset)):
             runs.add(run)
@@ -81,7 +81,7 @@ def marks_of(experiment: Experiment, runs: Plan) -> list[Mark]:
 
 
 def _settings_ids(runs: Plan) -> list[str]:
-    """Return `settings_id` of every run; those of all seeds of a solver are made once."""
+    """Return `settings_id` of every run, computed once for all seeds of a solver."""
     known: dict[tuple[int, int, int], str] = {}
     keys = [(id(run.dataset), id(run.solver), id(run.settings)) for run in runs]
     for key, run in zip(keys, runs, strict=True):
@@ -98,6 +98,27 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
     if stop.seconds_of is not None and stop.seconds_of.solver == solver.name:  # which says how long the others may take
         stop = stop.model_copy(update={"seconds_of": None})
     return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
+
+
+def _tuning_runs(run: Run) -> dict[str, Run]:
+    """Return the runs that try what is to be tuned for a run, by `run.trial_name`."""
+    tuning = run.solver.tuning
+    if tuning is None:
+        return {}
+    stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
+    checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
+    settings = replace(run.settings, stop=stop, checkpoints=checkpoints)
+    return {
+        trial_name(number, part): replace(
+            run,
+            solver=SolverChoice(tuning.solver, each.tried, each.kernel, each.tried.get("vectors")),
+            settings=settings,
+            seed=trial.seed,
+            trial=trial,
+        )
+        for number, each in enumerate(tuning.candidates)
+        for part, trial in enumerate(tuning.trials)
+    }
 
 
 def optimum_of(run: Run) -> Run | None:
@@ -155,14 +176,14 @@ class Plan(list[Run]):
     def needed(self, run: Run) -> dict[str, Run]:
         """Return the runs whose results a run needs: its ``optimum``, its ``nu``, the ``seconds`` it gets a part of.
 
-        And the runs by which it is tuned, under the names that `tuning.tuning_runs` gives them.
+        And the runs by which it is tuned, by `run.trial_name`.
         """
         sources = {
             "optimum": self._same(optimum_of(run)),
             "nu": self._same(nu_of(run)),
             "seconds": self.of_seconds(run),
         }
-        sources |= {name: self._same(each) for name, each in tuning_runs(run).items()}
+        sources |= {name: self._same(each) for name, each in _tuning_runs(run).items()}
         return {kind: source for kind, source in sources.items() if source is not None}
 
     def of_seconds(self, run: Run) -> Run | None:
@@ -239,7 +260,7 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
 
 Dataset = tuple[str, str]  # the card's name and its options, as text
 
-INDISPENSABLE = ("nu", "seconds")  #: results without which a run cannot be made, and on which its key depends
+INDISPENSABLE = ("nu", "seconds")  #: results without which a run cannot be executed, and on which its key depends
 
 
 @dataclass(frozen=True)
@@ -247,7 +268,7 @@ class PlannedRun:
     """A run of the plan, with the key of its result.
 
     ``run_id`` is empty while the data are not there: the key depends on their content. ``unavailable`` says why
-    they cannot be had, or what the solver lacks here.
+    they are missing, or what the solver lacks here.
     """
 
     run: Run
@@ -261,17 +282,18 @@ class PlannedRun:
         return machine_code.code_of(self.run, self.description.storage) if self.description else ""
 
     def is_settled(self, needs: Needs) -> bool:
-        """Return whether its parameters are known before any other run is made."""
+        """Return whether its parameters are known before any other run is executed."""
         return self.run.solver.tuning is None and needs[self.run_id].keys().isdisjoint(INDISPENSABLE)
 
     def record(self) -> Record:
         """Return what is known of it before running."""
-        solver, known = self.run.solver, self.description
+        solver, known, trial = self.run.solver, self.description, self.run.trial
+        is_whole = known is not None and (trial is None or trial.on_test_set)  # else the run says how many are held out
         return replace(
             record_of(self.run),
-            n=known.n if known else None,
+            n=known.n if known and is_whole else None,
             d=known.d if known else None,
-            n_test=known.n_test if known else None,
+            n_test=known.n_test if known and is_whole else None,
             classes=len(known.classes) if known and known.classes else None,
             problem=problem_of(solver.name, solver.parameters),
             maximised=int(solvers.load(solver.name).is_maximised),
@@ -280,7 +302,7 @@ class PlannedRun:
 
 
 def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
-    """Return what is there for each run, without fetching, preparing or loading anything."""
+    """Return each run with its description and key, without fetching, preparing or loading anything."""
     descriptions = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
     return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
 
@@ -288,7 +310,7 @@ def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
 def prepare_data(
     runs: Plan, chosen: Sequence[Run], home: DataDirectory, pool: Pool, limits: Limits, progress: Progress
 ) -> list[PlannedRun]:
-    """Fetch and prepare the data of the chosen runs that can be made; a dataset that cannot be had becomes a reason."""
+    """Fetch and prepare the data of the chosen runs that can be executed; an unavailable dataset becomes a reason."""
     needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
     descriptions: dict[Dataset, Description | str] = {}
     for key, named in _datasets(runs).items():
@@ -308,7 +330,7 @@ def _dataset(run: Run) -> Dataset:
 
 
 def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Description | str:
-    """Return what is known of a dataset, or why it cannot be had; its trouble is that of no other."""
+    """Return what is known of a dataset, or why it is unavailable; an error in one does not stop the others."""
     try:
         return describe(catalog.card(name, options), home)
     except UserError as error:
@@ -327,14 +349,13 @@ def _with_id(run: Run, described: Description | str, plan: Plan) -> PlannedRun:
 
 
 def placeholder_fingerprint(run: Run) -> str:
-    """Return what stands for the fingerprint of data that cannot be had."""
+    """Return what replaces the fingerprint of unavailable data."""
     return f"unavailable: {' '.join(_dataset(run))}"
 
 
 def settled_run_id(run: Run, fingerprint: str, plan: Plan) -> str:
     """Return the key of a run; where results of others settle it, it depends on their keys, but for the optimum."""
-    needed = plan.needed(run)
-    settling = [*(needed[kind] for kind in INDISPENSABLE if kind in needed), *tuning_runs(run).values()]
+    settling = [each for kind, each in plan.needed(run).items() if kind != "optimum"]
     return run_id(run, fingerprint, [run_id(each, fingerprint) for each in settling])
 
 
@@ -380,5 +401,5 @@ def filter_already_run(
 
 
 def order(keys: Collection[str], needs: Needs) -> TopologicalSorter[str]:
-    """Return the order in which runs can be made: each after those of them that it needs."""
+    """Return the order in which runs can be executed: each after those of them that it needs."""
     return TopologicalSorter({key: [each for each in needs[key].values() if each in keys] for key in keys})

@@ -1,7 +1,7 @@
-"""Everything that the papers publish, run again: their configs, dataset by dataset, the cheapest first.
+"""Everything that the papers publish, re-run: their configs, dataset by dataset, the cheapest first.
 
-A step is one dataset of one config. What has a result is kept, so a reproduction that was interrupted goes on where
-it stopped, and what fails stops nothing else. Data that may not or cannot be fetched are rows ``unavailable``.
+A step is one dataset of one config. Existing results are kept, so that an interrupted reproduction resumes where
+it stopped, and a failure does not stop the rest. Data that may not or cannot be fetched are rows ``unavailable``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpu_bench.config.choices import Experiment
-from mpu_bench.config.read import Say, read_config, read_without_plugins
+from mpu_bench.config.read import Say, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
@@ -72,7 +72,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
     profiles: set[str] = set()
     for name in config_names():
         try:
-            whole = read_without_plugins(Path(name))
+            whole = read_config(Path(name), with_plugins=False)
             if whole.paper is None or whole.paper not in (papers or PAPERS):
                 continue
             profiles.update(whole.profiles)
@@ -101,11 +101,11 @@ def steps(experiments: Sequence[Experiment], options: ReproduceOptions) -> list[
         estimates = Estimates(experiment, runs)
         labels = dict.fromkeys(run.dataset.label for run in runs)
         for part in [[label] for label in labels] if options.cluster is None else [[*labels]]:
-            chosen = [run for run in runs if run.dataset.label in part]
-            cards = (catalog.card(run.dataset.name, run.dataset.options) for run in chosen)
+            selected = [run for run in runs if run.dataset.label in part]
+            cards = (catalog.card(run.dataset.name, run.dataset.options) for run in selected)
             examples = sum(card.expected_rows()[0] or 0 for card in cards)
-            estimate = Estimate.of(estimates.expected(chosen))
-            divided.append(Step(ChosenRuns(experiment, runs, chosen, options), estimate, examples))
+            estimate = Estimate.of(estimates.expected(selected))
+            divided.append(Step(ChosenRuns(experiment, runs, selected, options), estimate, examples))
     return sorted(divided, key=lambda step: (step.estimate.unknown > 0, step.estimate.seconds, step.examples))
 
 
@@ -149,7 +149,7 @@ def run(
 
 
 def outlooks(experiments: Sequence[Experiment], options: ReproduceOptions, say: Say) -> dict[str, Outlook]:
-    """Return what is to do of each experiment, by its name; ``say`` reports one whose results cannot be read."""
+    """Return what remains of each experiment, by its name; ``say`` reports one whose results cannot be read."""
     known = {}
     for experiment in experiments:
         runs = plan.plan(experiment)

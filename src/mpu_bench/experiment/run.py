@@ -27,7 +27,7 @@ SHARED_VERSION = 1
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a run is made, whatever its solver and its data.
+    """The settings of a run that do not depend on its solver and its data.
 
     Attributes
     ----------
@@ -135,6 +135,11 @@ class Names:
         shared = self._runs[solver]
         differing = [words for name, words in run.described.items() if self._with[solver, name][words] != shared]
         return " ".join([run.data_name, solver, *differing])
+
+
+def trial_name(candidate: int, part: int) -> str:
+    """Return the name, among the runs that a tuned run needs, of the one that tries a value on a part of the rows."""
+    return f"trial {candidate}.{part}"
 
 
 def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:

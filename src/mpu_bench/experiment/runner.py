@@ -1,6 +1,6 @@
-"""An experiment from its plan to its store: what is there is kept, what is missing is run.
+"""An experiment from its plan to its store: existing results are kept, missing ones are run.
 
-`ChosenRuns` are the runs that a command or a program wants now.
+`ChosenRuns` are the runs that a command or a program requests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from mpu_bench.experiment.tuning import select_best
 from mpu_bench.quantities import FINISHED, Record, RunStatus
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.saved_models import model_file
-from mpu_bench.results.store import LOCK, Store, refuse_kept
+from mpu_bench.results.store import LOCK, MATRICES, Store, refuse_kept
 
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
@@ -55,14 +55,14 @@ _WITH_VALUES = (*FINISHED, RunStatus.PROVISIONAL)
 
 @dataclass(frozen=True)
 class Todo:
-    """What is to be made of an experiment.
+    """The runs of an experiment that are about to be executed.
 
     Attributes
     ----------
     plan : sequence of Run
         All its runs.
     runs : sequence of Run
-        Those that are made now.
+        Those that are executed now.
     kept : int
         How many of the chosen runs have a result.
     seconds : sequence of float or None
@@ -87,15 +87,15 @@ class Listener:
 
 @dataclass(frozen=True)
 class ChosenRuns:
-    """An experiment, its whole plan, those runs of it that are to be made, and how.
+    """An experiment, its whole plan, the runs of it to execute, and how.
 
     Attributes
     ----------
     experiment : Experiment
     plan : Plan
-        All its runs: what the tables are made of.
+        All its runs: those of the tables.
     runs : sequence of Run
-        Those of it to make now; what they need of others is made as well.
+        Those of it to execute now; the runs that they need are executed as well.
     options : RunOptions or ReproduceOptions
     load : float
         That of the machine before there were workers, as `disturbance.load_of_others` returns it.
@@ -121,7 +121,7 @@ class ChosenRuns:
         return {index for index, run in enumerate(self.plan) if id(run) in chosen}
 
     def make(self, pool: Pool, listener: Listener, say: Say) -> bool:
-        """Make the runs that have no result yet; return whether every one has a result that holds.
+        """Execute the runs that have no result yet; return whether every one has a valid result.
 
         ``say`` reports why seconds may not be compared.
         """
@@ -135,12 +135,12 @@ class ChosenRuns:
 
 
 def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
-    """Make the chosen runs that have no result yet, and keep each as soon as it is finished.
+    """Execute the chosen runs that have no result yet, and store each as soon as it is finished.
 
     Returns
     -------
     bool
-        Whether every chosen run has a result that holds.
+        Whether every chosen run has a valid result.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
             codes = {each.code: each.run for each in missing if each.is_settled(needs)}
             machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
-            matrices = folder.absolute() / shared_matrix.FOLDER
+            matrices = folder.absolute() / MATRICES
             shared_matrix.remove(matrices)  # of a session that was killed
             session = _Session(
                 experiment,
@@ -224,7 +224,7 @@ def _groups(
 ) -> dict[str, tuple[str, str]]:
     """Return, by the keys of the runs whose seconds are compared, the group that belongs on one machine.
 
-    That is its name, and the host that has made some of it before.
+    That is its name, and the host that has run some of it before.
     """
     if not experiment.is_timed:
         return {}
@@ -247,9 +247,9 @@ def _without_model(model_files: Mapping[str, Path], done: Collection[str], store
 
 @dataclass(frozen=True)
 class _Started:
-    """A run that is on its way to its row: what was planned, and what the row says of it besides its outcome.
+    """A run under way: what was planned, and what its row says besides its outcome.
 
-    ``lacking`` is what it should have been made from and is made without.
+    ``lacking`` lists the results that it needs and does without.
     """
 
     planned: PlannedRun
@@ -261,7 +261,7 @@ class _Started:
 
 @dataclass
 class _Session:
-    """One invocation: where runs are made and where their results go."""
+    """One invocation: where runs are executed and where their results go."""
 
     experiment: Experiment
     home: DataDirectory
@@ -283,7 +283,7 @@ class _Session:
         self._optima = {needed[kind] for needed in self.needs.values() for kind in kinds if kind in needed}
 
     def make(self, missing: Sequence[PlannedRun]) -> None:
-        """Make runs, each as soon as what it needs is there, in the order of the plan where there is a choice."""
+        """Execute runs, each as soon as the results that it needs exist, otherwise in the order of the plan."""
         indices = {each.run_id: index for index, each in enumerate(missing)}
         sorter = order(indices, self.needs)
         sorter.prepare()
@@ -297,7 +297,7 @@ class _Session:
                     outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
                     if outcome.task.run_id in self._optima and outcome.record.is_finished:
                         self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
-                # while that is saved the next one is made, unless one that comes before it waits for what is saved
+                # while that is saved the next one runs, unless one that comes before it waits for what is saved
                 awaited = any(each and each.task.run_id in self._sources for each in outcomes)
                 if ready and self.pool.has_room and not awaited:
                     outcomes.append(self._begin(missing[heapq.heappop(ready)]))
@@ -351,7 +351,7 @@ class _Session:
         return None
 
     def _rows_needed(self, planned: PlannedRun) -> dict[str, Record]:
-        """Return what became of the runs that this one needs, as far as they have come."""
+        """Return the rows, so far, of the runs that this one needs."""
         rows = {kind: self.store.row(key) for kind, key in self.needs[planned.run_id].items()}
         return {kind: row for kind, row in rows.items() if row is not None}
 
@@ -371,15 +371,15 @@ class _Session:
         measured = outcome.record
         if started.lacking and measured.is_finished:
             measured = replace(measured, status=RunStatus.PROVISIONAL)
-        said = [measured.reason, *started.lacking, *started.notes]
+        reasons = [measured.reason, *started.lacking, *started.notes]
         record = replace(started.planned.record(), **{**measured.known(), **started.columns})
-        record = replace(record, reason="; ".join(dict.fromkeys(filter(None, said))))
+        record = replace(record, reason="; ".join(dict.fromkeys(filter(None, reasons))))
         kept = self.store.save(record, outcome.checkpoints, outcome.environment or self._machine, started.made_from)
         self.listener.finished(started.planned.run, kept)
 
 
 def _lacking(rows: Mapping[str, Record], results: Mapping[str, Record]) -> list[str]:
-    """Return which results a run is made without, or from which that are provisional themselves, and why."""
+    """Return which results a run does without, or takes though they are provisional, and why."""
     lacking = []
     for kind, taken in _TAKEN.items():
         if (row := rows.get(kind)) is None or (row.is_finished and kind in results):
@@ -390,7 +390,7 @@ def _lacking(rows: Mapping[str, Record], results: Mapping[str, Record]) -> list[
 
 
 def _missing_result(run: Run, rows: Mapping[str, Record], results: Mapping[str, Record]) -> str:
-    """Return which result it is that a run cannot be made without, if there is one."""
+    """Return the missing result without which a run cannot be executed; empty if none is missing."""
     kinds = (*INDISPENSABLE, *(["optimum"] if run.settings.stop.suboptimality is not None else []))
     missing = [kind for kind in kinds if kind in rows and kind not in results]
     return f"needs {_TAKEN[missing[0]]} of {rows[missing[0]].solver}, which failed" if missing else ""
@@ -416,16 +416,14 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
     keys = {name: value for name, value in vars(options).items() if name in File.model_fields}
     experiment = read_config(config, profile=options.profile, settings=list(options.settings), say=say, **keys)
     runs = plan.plan(experiment)
-    return ChosenRuns(
-        experiment, runs, runs=plan.only(runs, list(options.only)) if options.only else runs, options=options, load=load
-    )
+    return ChosenRuns(experiment, runs, plan.only(runs, list(options.only)), options=options, load=load)
 
 
 @contextmanager
 def opened(
     config: Config, options: RunOptions, say: Say, pool: Pool | None = None
 ) -> Iterator[tuple[ChosenRuns, Pool]]:
-    """Return the chosen runs of a config and what makes them, for as long as the context lasts.
+    """Yield the chosen runs of a config and the pool that executes them, which the context closes.
 
     Parameters
     ----------

@@ -32,14 +32,13 @@ from mpu_bench.files import process_lock
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels import matrix as kernel_matrix
 
-FOLDER = "kernel-matrices"  #: in the results folder
 DISTURBS = "its kernel rows are shared"  #: why seconds are not judged
 _SECONDS_BETWEEN_WORDS = 10.0
 _VALUE_BYTES = np.dtype(np.float32).itemsize
 
 
 def attach(
-    folder: Path, run: Run, solver: Solver, problem: Problem, kernel: Kernel, tell: Callable[[], object]
+    folder: Path, run: Run, solver: Solver, problem: Problem, kernel: Kernel, report: Callable[[], object]
 ) -> tuple[float | None, str]:
     """Let a run take its kernel rows from a shared matrix, made now if it is not there.
 
@@ -51,7 +50,7 @@ def attach(
     solver : Solver
     problem : Problem
     kernel : Kernel
-    tell : function
+    report : function
         Called now and then while the matrix is computed, or waited for.
 
     Returns
@@ -71,9 +70,11 @@ def attach(
     key = hashlib.sha256(repr((problem.fingerprint, kernel)).encode()).hexdigest()[:16]
     path = folder / f"{key}.float32"
     try:
-        with process_lock(path.with_suffix(".lock"), tell, lambda error: StoreError(str(error.strerror))):
+        with process_lock(path.with_suffix(".lock"), report, lambda error: StoreError(str(error.strerror))):
             seconds = (
-                0.0 if path.exists() else _make(path, size, allowed=allowed, problem=problem, kernel=kernel, tell=tell)
+                0.0
+                if path.exists()
+                else _make(path, size, allowed=allowed, problem=problem, kernel=kernel, report=report)
             )
             os.utime(path)  # used last
             values = _mapped(path, problem.n, "c")  # what a solver writes by mistake changes no file
@@ -89,7 +90,7 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel, tell: Callable[[], object]) -> float:
+def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel, report: Callable[[], object]) -> float:
     """Compute a matrix into a file, and remove those that were used before the others as far as room is needed."""
     _make_room(path.parent, allowed - size)
     part = path.with_suffix(".part")
@@ -100,13 +101,13 @@ def _make(path: Path, size: int, allowed: int, problem: Problem, kernel: Kernel,
         nonlocal last_news
         if time.perf_counter() - last_news > _SECONDS_BETWEEN_WORDS:
             last_news = time.perf_counter()
-            tell()
+            report()
 
     try:
         _reserve(part, size)
         values = _mapped(part, problem.n, "r+")
         matrix = kernel_matrix.build(problem.train, problem.features, kernel, memory=0, precision="single")
-        kernel_matrix.compute_all(matrix, values[:1], 1, tell)  # compiles
+        kernel_matrix.compute_all(matrix, values[:1], 1, report)  # compiles
         with clock:
             kernel_matrix.compute_all(matrix, values, os.cpu_count() or 1, tell_now_and_then)
         part.rename(path)
@@ -126,7 +127,7 @@ def _reserve(path: Path, size: int) -> None:
 
 
 def _make_room(folder: Path, allowed: int) -> None:
-    """Remove matrices until the others take so many bytes at most; who uses one that goes has it until its end."""
+    """Remove matrices until the rest fits a number of bytes; a run that uses a removed one keeps it to its end."""
     files = sorted(folder.glob("*.float32"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files:
         allowed -= path.stat().st_size

@@ -76,7 +76,7 @@ class _Pace:
         self.amount = max(1, min(int(self.rate * _SLICE_SECONDS), 8 * self.amount))
 
     def within(self, seconds: float) -> int:
-        """Return how many examples fit into so many seconds."""
+        """Return the number of examples that fit into a number of seconds."""
         if math.isinf(self.rate) or math.isinf(seconds):
             return counters.UNLIMITED
         return max(1, int(self.rate * seconds))
@@ -131,7 +131,7 @@ def train(
     seed: int,
     stop: Stop,
     checkpoints: Checkpoints,
-    tell: Callable[[Progress | Aside], None] = lambda _news: None,
+    report: Callable[[Progress | Aside], None] = lambda _news: None,
     optimum: float | None = None,
     probe: Callable[[], float] = lambda: math.nan,
     optimum_gap: float = 0.0,
@@ -145,7 +145,7 @@ def train(
     stop : Stop
         Gap and suboptimality are looked at at checkpoints; the other rules after every slice.
     checkpoints : Checkpoints
-    tell : function
+    report : function
         Told how far it is before training, after the first slice and after others that end long enough after the last,
         and when evaluating begins and, but for the last time, ends.
     optimum, optimum_gap : float, optional
@@ -163,7 +163,7 @@ def train(
     Trace
     """
     clock, probes = Clock(), [probe()]
-    tell(_progress(0.0, clock, []))
+    report(_progress(0.0, clock, []))
     with clock:
         state = solver.start(problem.without_test(), kernel, seed)
     counts = answers.counts(solver, state)
@@ -187,7 +187,7 @@ def train(
             clock.settle()
             probes.append(probe())  # before a long evaluation
         if presented >= due or ended:
-            tell(Aside(begins=True))
+            report(Aside(begins=True))
             evaluated = checkpoint(solver, state, problem, clock)
             kept.append(_set_against(optimum, optimum_gap, evaluated.values, solver))
             if not evaluated.finite:
@@ -195,9 +195,9 @@ def train(
             due = next(count for count in due_at if count > presented)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
             if status is Status.RUNNING and not rule:
-                tell(Aside(begins=False))
+                report(Aside(begins=False))
         if time.monotonic() - last_news >= _SECONDS_BETWEEN_NEWS:
-            tell(_progress(presented / problem.n, clock, kept))
+            report(_progress(presented / problem.n, clock, kept))
             last_news = time.monotonic()
         if len(kept) > _MOST_CHECKPOINTS:
             raise SolverError(
@@ -214,11 +214,15 @@ def train(
                 evaluated.predicted, problem.test_labels, len(problem.classes)
             )
             passed = None if solver.sliceable else watch.rule(counts)
-            said = [reason, passed and f"trains in one piece, past stop: {passed.words}", answers.note(solver, state)]
+            reasons = [
+                reason,
+                passed and f"trains in one piece, past stop: {passed.words}",
+                answers.note(solver, state),
+            ]
             return Trace(
                 word,
                 ended_by,
-                reason="; ".join(filter(None, said)),
+                reason="; ".join(filter(None, reasons)),
                 checkpoints=kept,
                 model=evaluated.model,
                 measured=measured,
@@ -314,7 +318,7 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
 def train_error(solver: Solver, model: Model, problem: Problem) -> tuple[float | None, bool]:
     """Return the share of training examples with a wrong label, and whether all their scores are finite.
 
-    There is no such share for a stream, which would be made once more, and where a score is not finite.
+    None for a stream, which would have to be generated again, and where a score is not finite.
     """
     if isinstance(problem, StreamedProblem) or not problem.n:
         return None, True

@@ -1,4 +1,4 @@
-"""Tuning: the runs that try the values of a config's ``tune:``, on parts of the training rows, and what is chosen.
+"""Tuning: which of the values of a config's ``tune:`` is chosen, and the parts of the training rows that try them.
 
 Every value is tried per dataset, solver (or tuner) with its parameters, and budget, with ``repeats`` seeds of tuning's
 own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the
@@ -17,45 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.config.choices import SolverChoice, ValidationSplit
-from mpu_bench.config.schema import Checkpoints
+from mpu_bench.config.choices import ValidationSplit
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import take
 from mpu_bench.errors import DataError
-from mpu_bench.experiment.run import Run
+from mpu_bench.experiment.run import Run, trial_name
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.scaled import short
 
 _COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a tuning run's row, by metric
-_SELDOM = Checkpoints(first=1.0, per_decade=1)
 
-Rows = Mapping[str, Record]  # by the names of `tuning_runs`
-
-
-def tuning_runs(run: Run) -> dict[str, Run]:
-    """Return the runs that try what is to be tuned for a run, by name: the value's number and the part of the rows."""
-    tuning = run.solver.tuning
-    if tuning is None:
-        return {}
-    stop = run.settings.stop.model_copy(update={"suboptimality": None, "seconds_of": None})
-    checkpoints = _SELDOM if stop.gap is None else run.settings.checkpoints
-    settings = replace(run.settings, stop=stop, checkpoints=checkpoints)
-    return {
-        _name(number, part): replace(
-            run,
-            solver=SolverChoice(tuning.solver, each.tried, each.kernel, each.tried.get("vectors")),
-            settings=settings,
-            seed=trial.seed,
-            trial=trial,
-        )
-        for number, each in enumerate(tuning.candidates)
-        for part, trial in enumerate(tuning.trials)
-    }
-
-
-def _name(candidate: int, part: int) -> str:
-    return f"trial {candidate}.{part}"
+Rows = Mapping[str, Record]  # by `trial_name`
 
 
 @dataclass(frozen=True)
@@ -75,13 +48,13 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     ----------
     run : Run
     results : mapping
-        Rows as `Store.row` gives them, by the names of `tuning_runs`.
+        Rows as `Store.row` returns them, by `trial_name`.
     """
     tuning = run.solver.tuning
     if tuning is None:
         return TunedRun(run)
     rows = [
-        [results.get(_name(number, part), Record()) for part in range(len(tuning.trials))]
+        [results.get(trial_name(number, part), Record()) for part in range(len(tuning.trials))]
         for number in range(len(tuning.candidates))
     ]
     errors = [_mean(parts, _COLUMNS[tuning.metric]) for parts in rows]

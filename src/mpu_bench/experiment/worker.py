@@ -1,4 +1,4 @@
-"""The child process that runs are made in: kept warm, fed over a pipe, replaceable at any moment.
+"""The child process that executes runs: kept warm, fed over a pipe, replaceable at any moment.
 
 It answers each `Task` with messages: `Phase`, `Aside` and `Compiled` as it goes on, `Progress` while it
 trains, and at last `Finished` or `Failed`; a `Preparation` with `Work`, and at last `Prepared` or `Failed`.
@@ -29,7 +29,7 @@ from mpu_bench import solvers
 from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core import cache
 from mpu_bench.core.cache import CacheWarning
-from mpu_bench.core.clock import COMPILER, GETTING_READY  # which hears of compiling before this does
+from mpu_bench.core.clock import COMPILER, GETTING_READY  # which learns of compiling before this does
 from mpu_bench.core.jit import GETS_READY
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card
@@ -65,7 +65,7 @@ from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import MOST_BYTES, plain
 
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
-_BYTES_OF_NAME = 200  # of an exception, and of what is said of it
+_BYTES_OF_NAME = 200  # of the name of an exception, and of its text
 _SECONDS_BETWEEN_MESSAGES = 0.1  # of how far a preparation is
 
 
@@ -125,7 +125,7 @@ class RunExecutor:
     send: Callable[[Message], None]
     jobs: int  #: workers that share the machine's memory
     has_own_process: bool = True  #: whether the signals that come are meant for runs
-    at_error: Callable[[BaseException], None] = lambda _fault: None  #: called with what ends a run; may raise it
+    at_error: Callable[[BaseException], None] = lambda _error: None  #: called with what ends a run; may raise it
     _problem: tuple[Any, Any] | None = None
     _probe: disturbance.Probe | None = None
     _warm: set[tuple[Any, ...]] = field(default_factory=set)
@@ -182,7 +182,7 @@ class RunExecutor:
         if task.matrices is not None:
             self.send(phase := Phase("kernel matrix"))
             matrix_seconds, lacking = shared_matrix.attach(
-                task.matrices, run, solver=solver, problem=problem, kernel=kernel, tell=lambda: self.send(phase)
+                task.matrices, run, solver=solver, problem=problem, kernel=kernel, report=lambda: self.send(phase)
             )
         probe = self._known_probe(task)
         self._memory.begin(problem)
@@ -196,7 +196,7 @@ class RunExecutor:
                 seed=run.seed,
                 stop=settings.stop,
                 checkpoints=settings.checkpoints,
-                tell=self.send,
+                report=self.send,
                 optimum=task.optimum,
                 probe=probe.measure,
                 optimum_gap=task.optimum_gap,
@@ -319,12 +319,12 @@ class RunExecutor:
 
 
 def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
-    """Save the model of a run where that is asked for; return why it is not, if so, and whether it never can be."""
+    """Save the model of a run if requested; return why it is not, if so, and whether it never can be."""
     if task.model_file is None or traced.status is RunStatus.DIVERGED:
         return "", False
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
     try:
-        preprocessing = preprocessing_of(card, task.home)
+        preprocessing = preprocessing_of(card, task.home, fingerprint=task.fingerprint)
         if preprocessing is not None and preprocessing.features != problem.features:
             preprocessing = None
         classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)
@@ -356,24 +356,24 @@ def _origin(task: Task, card: Card) -> Origin:
 
 
 def _failure(request: Task | Preparation, error: BaseException) -> Failed:
-    """Return what is said of an exception; the text of one may fail, too."""
-    said = _text(error)
+    """Return the failure for an exception; its text may raise, too."""
+    text = _text(error)
     if isinstance(error, UserError):
-        return Failed("error", said)
+        return Failed("error", text)
     if isinstance(error, MemoryError):
-        return Failed("out-of-memory", f"the process could not get more memory: {said}")
+        return Failed("out-of-memory", f"the process could not get more memory: {text}")
     if _lacks_a_package(error):
         needing = request.name if isinstance(request, Preparation) else request.run.solver.name
-        return Failed("skipped", f"{needing} needs a package that is not installed: {said}")
+        return Failed("skipped", f"{needing} needs a package that is not installed: {text}")
     with suppress(BaseException):
         sys.stderr.write(plain("".join(traceback.format_exception(error))))
-    words = {SystemExit: "asked for the end of its process", KeyboardInterrupt: "interrupted itself"}
+    words = {SystemExit: "ended its process", KeyboardInterrupt: "interrupted itself"}
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(error, kind)), "")
     plugin = request.run.solver.plugin if isinstance(request, Task) else None
-    said, files = f"{type(error).__name__}: {said}{more}", (plugin.path,) if plugin else ()
+    text, files = f"{type(error).__name__}: {text}{more}", (plugin.path,) if plugin else ()
     location = importing.location_of(error, files)
-    traced = importing.traceback_of(error, files, said)
-    return Failed("error", f"{said} ({location})" if location else said, traceback=traced)
+    traced = importing.traceback_of(error, files, text)
+    return Failed("error", f"{text} ({location})" if location else text, traceback=traced)
 
 
 def _lacks_a_package(error: BaseException) -> bool:
@@ -389,7 +389,7 @@ def _text(error: BaseException) -> str:
     try:
         return plain(str(error), MOST_BYTES - _BYTES_OF_NAME)
     except BaseException as another:
-        return f"(its text cannot be had: its __str__ raises {type(another).__name__})"
+        return f"(its text is unavailable: its __str__ raises {type(another).__name__})"
 
 
 def _forget_signal_handlers() -> None:

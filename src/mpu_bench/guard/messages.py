@@ -34,7 +34,7 @@ def from_line(line: bytes, known: Collection[str] = ()) -> Any:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is not a message.
     """
     try:
         return _Unpickler(base64.b64decode(line), known).load()
@@ -72,7 +72,7 @@ class Channel:
                 yield self._connection.recv()
 
     def send(self, line: bytes) -> None:
-        """Write a line; without a connection the process ends, for nothing can be said but by the exit code."""
+        """Write a line; without a connection the process ends, which its exit code reports."""
         if os.getpid() != self._pid:  # a copy of this process that foreign code has made
             os._exit(0)
         left = memoryview(line)

@@ -27,7 +27,7 @@ _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
 _CUT = b"\nmpu-bench: this run prints more than 1 MB; the rest is not shown\n"
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
 _SECONDS_TO_REPORT = 5.0  # of an end that the connection has shown already
-_FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS", "SIGTRAP")  # a process's own, as a rule
+_CRASH_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSYS", "SIGTRAP")  # a process's own, as a rule
 _SECONDS_TO_SWEEP = 10.0
 _LOST = "it closed its connection to mpu-bench; a solver may only close what it has opened itself"
 _THREAD_VARIABLES = (
@@ -77,7 +77,7 @@ class Child:
         os.set_blocking(self._output, False)
         self._mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
         self._is_shown, self._printed, self._received = is_shown, 0, bytearray()
-        self._ended: str | None = None  # as the supervisor says it
+        self._ended: str | None = None  # as the supervisor reports it
         self.peak_memory = 0  #: in bytes, since the last request
         try:
             self.process = subprocess.Popen(
@@ -98,7 +98,7 @@ class Child:
             self._report = -1
 
     def send(self, request: Any) -> None:
-        """Let the child begin something; one that has died meanwhile hears nothing of it."""
+        """Let the child begin something; one that has died receives nothing."""
         self._pass_on_output()
         self._printed, self.peak_memory = 0, 0
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -116,13 +116,13 @@ class Child:
         return self._ended is not None or self.process.poll() is not None
 
     def look(
-        self, hear: Callable[[bytes], Any], overdue: Callable[[], str], most_memory: float | None = None
+        self, receive: Callable[[bytes], Any], overdue: Callable[[], str], most_memory: float | None = None
     ) -> Any | Ended | None:
         """Hear what the child has sent, and look whether it has ended or exceeds a limit.
 
         Parameters
         ----------
-        hear : function
+        receive : function
             Called with each line that has come, until it returns an answer; a `ValueError` says that it is no line of
             this child's.
         overdue : function
@@ -139,7 +139,7 @@ class Child:
         try:
             lines, is_closed = self._receive()
             for line in lines:
-                if (answer := hear(line)) is not None:
+                if (answer := receive(line)) is not None:
                     return answer
         except ValueError as error:
             return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {error}")
@@ -251,8 +251,9 @@ class Child:
         """Begin to end the child; its supervisor ends what it has started, too."""
         if system.LINUX:
             with suppress(ProcessLookupError):
-                os.kill(self.process.pid, signal.SIGTERM)
-                os.kill(self.process.pid, signal.SIGCONT)
+                for each in (signal.SIGTERM, signal.SIGCONT):
+                    if self.process.poll() is None:  # else its number may be another's by now
+                        os.kill(self.process.pid, each)
         else:
             system.kill(self._all())
 
@@ -319,6 +320,6 @@ def _ended_by(number: int) -> str:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    outside = "" if name in _FAULTS else " from outside"
+    outside = "" if name in _CRASH_SIGNALS else " from outside"
     hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
     return f"its process was ended by {name}{outside}{hint}"

@@ -42,17 +42,17 @@ class Precomputed(_Parameters, Kernel):
     def of(cls, matrix: NDArray[np.floating[Any]], offset: float = 0.0) -> Precomputed:
         """Return the kernel of m rows with n others, of a matrix in C order; of it nothing is certified.
 
+        All values may be next to nothing: so are those of rows far from all that a model was trained with.
+
         Raises
         ------
         DataError
-            If a value is not finite, or all are too small or one too large for single precision.
+            If a value is not finite, or too large for single precision.
         """
-        largest = max(float(matrix.max(initial=0.0)), -float(matrix.min(initial=0.0)))
-        if not np.isfinite(largest):
+        if not np.isfinite(largest := _largest(matrix)):
             raise DataError("the kernel matrix has a value that is not finite")
-        if largest > 0 and not _SMALLEST <= largest <= _LARGEST:
-            wanted = f"must be from {_SMALLEST:g} to {_LARGEST:g}; scale it"
-            raise DataError(f"the largest value of the kernel matrix is {largest:.1g} and {wanted}")
+        if largest > _LARGEST:
+            raise _out_of_range(largest)
         return cls(matrix, float(offset), (largest + abs(offset)) or 1.0, positive_semidefinite=False)
 
     @classmethod
@@ -71,13 +71,16 @@ class Precomputed(_Parameters, Kernel):
         Raises
         ------
         DataError
-            As of `of`, or if the matrix is not square or, but for rounding, not symmetric.
+            As of `of`, or if all values are too small for single precision, or if the matrix is not square or, but for
+            rounding, not symmetric.
         """
         if matrix.shape[0] != matrix.shape[1]:
             raise DataError(
                 f"the kernel matrix has the shape {matrix.shape}; of training rows with each other it must be square"
             )
         kernel = cls.of(matrix, offset)
+        if 0 < (largest := _largest(matrix)) < _SMALLEST:
+            raise _out_of_range(largest)
         for first in range(0, len(matrix), _ROWS_AT_ONCE):
             rows, columns = matrix[first : first + _ROWS_AT_ONCE], matrix[:, first : first + _ROWS_AT_ONCE].T
             wrong = np.abs(rows - columns) > np.sqrt(np.finfo(matrix.dtype).eps) * kernel.scale
@@ -118,6 +121,15 @@ class Precomputed(_Parameters, Kernel):
     def largest(self, squared_norm: float) -> float:
         """Return the larger of a kernel value and the square of an index."""
         return max(self.scale, squared_norm)
+
+
+def _largest(matrix: NDArray[np.floating[Any]]) -> float:
+    return max(float(matrix.max(initial=0.0)), -float(matrix.min(initial=0.0)))
+
+
+def _out_of_range(largest: float) -> DataError:
+    wanted = f"must be from {_SMALLEST:g} to {_LARGEST:g}; scale it"
+    return DataError(f"the largest value of the kernel matrix is {largest:.1g} and {wanted}")
 
 
 def _is_positive_semidefinite(kernel: Precomputed) -> bool:

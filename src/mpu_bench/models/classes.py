@@ -122,16 +122,16 @@ class Classes:
         alike = dict(numbers)
         unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
         texts = list(map(self._text, labels))
-        found = [exact.get(text, -1) for text in texts]
+        positions = [exact.get(text, -1) for text in texts]
         for index, text in enumerate(texts):
-            if found[index] == -1 and (key := label_key(text)) not in unclear:
-                found[index] = alike.get(key, -1)
-        if -1 in found:
-            index = found.index(-1)
+            if positions[index] == -1 and (key := label_key(text)) not in unclear:
+                positions[index] = alike.get(key, -1)
+        if -1 in positions:
+            index = positions.index(-1)
             raise DataError(
                 f"row {first_row + index}: its label '{labels[index]}' is none of the model's: {self._listed()}"
             )
-        return np.array(found, np.int32)
+        return np.array(positions, np.int32)
 
     def _text(self, label: Any) -> str:
         """Return a label as text: True and False are 1 and 0 where the labels are numbers, as for a classifier."""

@@ -24,6 +24,7 @@ METRICS = {
     "average-precision": "average precision",
 }
 DRAWS = 100  #: of the bootstrap
+FEWEST_OF_CLASS = 10  #: rows, below which a bootstrap knows nothing of a class
 _WEIGHTS_AT_ONCE = 2_000_000
 _TINY = 1e-12
 
@@ -158,9 +159,12 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
 
     Accuracy: the sign test of the rows on which one alone is right. Metrics of labels: Fisher's exact test that
     predictions do not depend on the class; those of a ranking: that of Mann and Whitney. Of several classes each is
-    tested against the rest, and the least p is multiplied by how many there are.
+    tested against the rest, and the least p is multiplied by how many there are. 1 where no class can be tested.
+
+    F1 is not above that of a constant wherever predictions depend on the class: p is at least that of its difference,
+    in standard errors.
     """
-    from scipy.stats import binomtest, fisher_exact, mannwhitneyu
+    from scipy.stats import binomtest, fisher_exact, mannwhitneyu, norm
 
     found: list[float] = []
     match metric:
@@ -179,7 +183,13 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
                     found.append(float(mannwhitneyu(marks[is_of], marks[~is_of], alternative="greater")[1]))
         case _:
             raise ValueError(f"no metric is called {metric!r}")
-    return min(1.0, len(found) * min(found, default=1.0))
+    if not found:
+        return 1.0
+    least, answers_of = min(1.0, len(found) * min(found)), (metric, labels, predicted, scores)
+    if metric != "f1":
+        return least
+    above = score_of(*answers_of) - constant_score(metric, labels, max(scores.shape[1], 2))
+    return max(least, float(norm.sf(above / max(standard_error_of(*answers_of), _TINY))))
 
 
 def standard_error_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) -> float:

@@ -98,8 +98,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             _check_version(whole, path)
             arrays = _arrays(archive, entries, whole["arrays"])
             return {name: value for name, value in whole.items() if name not in ("format", "version", "arrays")}, arrays
-    except _DAMAGE as fault:
-        raise damaged(path, fault) from None
+    except _DAMAGE as error:
+        raise damaged(path, error) from None
 
 
 def foreign(path: Path) -> DataError:
@@ -110,9 +110,9 @@ def foreign(path: Path) -> DataError:
     )
 
 
-def damaged(path: Path, fault: BaseException) -> DataError:
+def damaged(path: Path, error: BaseException) -> DataError:
     """Return the error of a file that is not as it was written."""
-    words = plain(str(fault), 200) or type(fault).__name__
+    words = plain(str(error), 200) or type(error).__name__
     return DataError(f"{path}: is damaged or cut short ({words}); copy it again, or save the model again")
 
 

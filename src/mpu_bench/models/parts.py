@@ -180,8 +180,8 @@ def _machines(parts: Parts, left: Arrays) -> Any:
             return KernelModel(*shared, parts.features, parts.bias)
         case "expansions":
             names = ("starts", "machines", "coefficients", "biases")
-            own = {name: _take(left, name) for name in names}
-            return SharedExpansions(_vectors(parts, left), **own, kernel=_kernel(parts), features=parts.features)
+            taken = {name: _take(left, name) for name in names}
+            return SharedExpansions(_vectors(parts, left), **taken, kernel=_kernel(parts), features=parts.features)
     raise ValueError(f"a model of kind '{parts.kind}' is not known")
 
 

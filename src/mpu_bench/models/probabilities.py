@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from mpu_bench.preprocessing import Finite
 
@@ -26,7 +26,8 @@ _RIDGE = 1e-12
 class Sigmoids:
     """A sigmoid for each score: ``1 / (1 + exp(-(slope score + intercept)))``.
 
-    Of two classes it is the probability of the second. Of more, the sigmoids of all classes are divided by their sum.
+    Of two classes it is the probability of the second. Of more, the sigmoids of all classes are divided by their sum;
+    where all are too small for a number, exponentials are, whose quotients are the same there.
 
     Attributes
     ----------
@@ -57,12 +58,14 @@ class Sigmoids:
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of every class, shape (n, c), of scores of shape (n, 1) or (n, c)."""
-        found: NDArray[np.float64] = expit(scores * self.slopes + self.intercepts)
+        values = scores * self.slopes + self.intercepts
+        found: NDArray[np.float64] = expit(values)
         if found.shape[1] == 1:
             return np.hstack([1.0 - found, found])
         sums = found.sum(axis=1, keepdims=True)
         np.divide(found, sums, out=found, where=sums > 0)
-        found[sums[:, 0] == 0] = 1 / found.shape[1]
+        if (far := sums[:, 0] == 0).any():
+            found[far] = softmax(values[far], axis=1)
         return found
 
 

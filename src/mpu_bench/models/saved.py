@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from mpu_bench.core.models import Model, labels_of
+from mpu_bench.core.models import Model, finite_scores, labels_of
 from mpu_bench.core.rows import Rows
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
@@ -168,11 +168,7 @@ class SavedModel:
         DataError
             With its row: a score is not finite.
         """
-        scores = self.model.scores(rows)
-        if not (finite := np.isfinite(scores).all(axis=1)).all():
-            row = first_row + int(np.flatnonzero(~finite)[0])
-            raise DataError(f"row {row}: its score is not finite; a value lies far beyond those that trained the model")
-        return scores
+        return finite_scores(self.model.scores(rows), first_row)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c)."""
@@ -300,6 +296,8 @@ def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: P
 
 def _as_of_pandas(X: Any) -> Any:
     """Return a table of another library, which has names for its columns as well, as one of pandas."""
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # a table of Arrow
+        return X.to_pandas(ignore_metadata=True)
     names = getattr(X, "columns", ())
     if isinstance(X, pd.DataFrame) or not len(names) or not all(isinstance(name, str) for name in names):
         return X

@@ -50,7 +50,7 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}..."
     taken = row.footprint
     on_device = ["", "", "", ""] if taken is None else [
-        *(f"{each:,}" for each in (taken.flash, taken.ram, taken.instructions)), row.form
+        *(_about(each, taken) for each in (taken.flash, taken.ram, taken.instructions)), row.form
     ]  # fmt: skip
     return [
         row.name,
@@ -67,9 +67,14 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     ]
 
 
+def _about(number: int, found: Footprint) -> str:
+    return f"{'~' if found.estimated else ''}{number:,}"
+
+
 def _score(outcome: Outcome, row: Row) -> str:
     score = outcome.score(row)
-    return "" if math.isinf(score) else f"{100 * score:.2f} ± {100 * row.spread:.2f}"
+    spread = "?" if math.isnan(row.spread) else f"{100 * row.spread:.2f}"  # of too few test rows
+    return "" if math.isinf(score) else f"{100 * score:.2f} ± {spread}"
 
 
 def _error(row: Row) -> str:
@@ -188,7 +193,9 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
         )
         return [best, advice]
     if not known:
-        return [f"{told} there was no time to train; give it more --seconds"]
+        reasons = [f"{each.name}: {each.reason}" for each in outcome.rows if each.is_own and each.reason]
+        told += f" no classifier was trained ({(reasons or ['there was no time'])[0]})"
+        return [f"{told}; give it more --seconds, or change what was the reason"]
     if any(each.is_own for each in outcome.known):
         return [f"{told} no model of this project is so small; give a larger --memory" if outcome.target is None
                 else _too_large(outcome, outcome.target, told)]  # fmt: skip
@@ -199,10 +206,11 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
 
 def _too_large(outcome: Outcome, target: Target, told: str) -> str:
     told = f"{told} none fits {target.words}"
-    known = [(each.footprint.flash, each.footprint.ram, each.name) for each in outcome.rows if each.footprint]
+    known = [(each.footprint.flash, each.name, each.footprint) for each in outcome.rows if each.footprint]
     if known:
-        flash, ram, name = min(known)
-        told += f": the smallest, {name}, takes {flash:,} bytes of flash and {ram:,} of RAM"
+        _, name, found = min(known, key=lambda each: each[:2])
+        takes = "takes, by an estimate," if found.estimated else "takes"
+        told += f": the smallest, {name}, {takes} {found.flash:,} bytes of flash and {found.ram:,} of RAM"
     return f"{told}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
 
 

@@ -18,7 +18,7 @@ from mpu_bench.results import saved_models
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import IDENTITY, Summary, mean_curve_rows
 from mpu_bench.results.rows import made_publishable
-from mpu_bench.results.store import FILE, LOCK, check_kind
+from mpu_bench.results.store import FILE, LOCK, MATRICES, MATRIX, check_kind
 from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import cells, comparison
 
@@ -186,6 +186,8 @@ def clean(folder: Path) -> list[str]:
                 _delete(folder / FOLDER, _FIGURES)
             if not (folder / saved_models.FOLDER).is_symlink():
                 _delete(folder / saved_models.FOLDER, _models(folder / saved_models.FOLDER))
+            if not (matrices := folder / MATRICES).is_symlink():
+                _delete(matrices, _matching(matrices, MATRIX))  # of a session that was killed
             _delete(folder, _WRITTEN)
     except OSError as fault:
         raise _fixed(folder, fault) from None
@@ -197,6 +199,12 @@ def _models(folder: Path) -> tuple[str, ...]:
     name = re.compile(rf"(?:\.(?=.*\.mpu\.[0-9a-f]{{8}}$))?({saved_models.NAME})(?:\.[0-9a-f]{{8}})?")
     found = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
     return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def _matching(folder: Path, name: str) -> tuple[str, ...]:
+    """Return the names in a folder that are of a form."""
+    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return tuple(each for each in there if re.fullmatch(name, each))
 
 
 def _delete(folder: Path, names: tuple[str, ...]) -> None:

@@ -46,7 +46,7 @@ def _height_of_ranks(panel: Panel) -> float:
 
 
 def _least_width(letters: int) -> float:
-    """Return how wide a diagram must be in inches, of whose names the longest has so many letters."""
+    """Return the width of a diagram in inches, by the number of letters of its longest name."""
     return 2 * _RANK_LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0
 
 
@@ -129,7 +129,7 @@ _LEVEL_WIDTH = 0.8
 
 
 def _settings(form: Format) -> Any:
-    """Return what matplotlib is told, with lines and markers as large as the text asks for."""
+    """Return matplotlib's settings, with lines and markers as large as the text asks for."""
     return {
         "font.size": form.text,
         **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), form.text),
@@ -247,7 +247,7 @@ def _bars(panel: Panel) -> list[Series]:
 
 
 def _draw_panel(on: Axes, panel: Panel, styles: Mapping[str, int], levels: Mapping[str, Line2D], letters: int) -> None:
-    """Draw a panel; so many letters have room along its vertical axis."""
+    """Draw a panel, with room for a number of letters along its vertical axis."""
     on.set_title(panel.title, loc="left")
     if panel.note:
         on.set_title(panel.note, loc="right", color=style.GREY)
@@ -364,11 +364,11 @@ def _draw_level(on: Axes, level: Level, levels: Mapping[str, Line2D]) -> None:
 
 def _levels(figure: Figure) -> dict[str, Line2D]:
     """Return a sample of the line of each level, by its label: black over bars, to be seen on every colour."""
-    found = {level.label: level.category is not None for panel in figure.panels for level in panel.levels}
+    over_bars = {level.label: level.category is not None for panel in figure.panels for level in panel.levels}
     return {
         label: Line2D([], [], color="#000000" if is_over_bars else style.GREY, linestyle=_LEVELS[index % len(_LEVELS)],
                       linewidth=_LEVEL_WIDTH, label=label)
-        for index, (label, is_over_bars) in enumerate(found.items())
+        for index, (label, is_over_bars) in enumerate(over_bars.items())
     }  # fmt: skip
 
 

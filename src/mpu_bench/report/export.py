@@ -107,9 +107,9 @@ def _check(form: str, shape: Shape) -> None:
 def _text(rows: Sequence[Summary], form: str, shape: Shape) -> str:
     if form == "csv" and shape == _AS_ALWAYS:
         return csv_text([row.table_row() for row in rows])
-    made = _crossed(rows, shape) if shape.rows else _table(rows, shape)
+    shaped = _crossed(rows, shape) if shape.rows else _table(rows, shape)
     writers = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex, "html": tables.html}
-    return writers[form](replace(made, title=shape.caption, name=shape.label))
+    return writers[form](replace(shaped, title=shape.caption, name=shape.label))
 
 
 def _parquet(rows: Sequence[Summary]) -> bytes:
@@ -182,9 +182,12 @@ def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[
 
 def _best(column: naming.Shown, rows: Sequence[Summary]) -> str:
     """Return the best mean of a dataset as it is written; empty for a single one, and for disturbed seconds."""
-    means = [mean for row in parts.contestants(rows) if (mean := column.mean(row)) is not None]
+    measured = [row for row in parts.contestants(rows) if column.mean(row) is not None]
+    means = [mean for row in measured if (mean := column.mean(row)) is not None]
     is_open = column.quantity.is_seconds and any(row.disturbed_runs for row in rows)
-    best = {"lower": min, "higher": max}.get(naming.better_way(column.quantity.name, rows[0]))
+    is_open |= column.quantity.name == "objective" and len(set(map(naming.function_of, measured))) > 1
+    ways = {naming.better_way(column.quantity.name, row) for row in measured}  # of the rows of its problem
+    best = {"lower": min, "higher": max}.get(ways.pop()) if len(ways) == 1 else None
     return column.quantity.text(best(means)) if best and len(means) > 1 and not is_open else ""
 
 

@@ -46,7 +46,7 @@ class Level:
 
     label: str
     y: float
-    category: int | None = None  #: the place of the bars that it stands beside; across the panel without
+    category: int | None = None  #: the index of the bars that it stands beside; across the panel without
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Panel:
     critical_difference : float
         Of average ranks.
     groups : tuple of tuple of int
-        The places in ``names`` of the first and the last of solvers that are not told apart.
+        The indices in ``names`` of the first and the last of solvers that are not told apart.
     """
 
     title: str
@@ -168,9 +168,12 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     varied: dict[str, set[str]] = {}
     for here in by_dataset(rows).values():
         for solver, names in naming.varying(here).items():
-            of_solver = {(row.parameters, row.kernel) for row in here if row.solver == solver}
+            own = [row for row in here if row.solver == solver]
+            of_solver = {(row.parameters, row.kernel) for row in own}
             named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
+            tuned = len(set(map(curve_identity, own))) > len({curve_identity(replace(row, tuned=None)) for row in own})
             varied[solver] = varied.get(solver, set()) | (names - {"kernel"} if named else names)
+            varied[solver] |= {naming.TUNED} if tuned else set()
     if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:
         varied = {solver: names | {BUDGET} for solver, names in varied.items()}
     return varied

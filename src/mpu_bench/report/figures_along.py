@@ -135,7 +135,7 @@ def _entry(series: Sequence[Series], limits: Sequence[float]) -> float:
 
 
 def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Join runs that stand at one place each, such as those with more and more random features, to one curve."""
+    """Join runs of one point each, such as those with more and more random features, to one curve."""
     joined: dict[str, list[Row]] = {}
     for label, points in groups.items():
         left = final_point(points, rows, "inner_products")

@@ -199,13 +199,15 @@ def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
 
 
 def _with_speed_up(row: Row, other: Row) -> Row:
+    """Return a row with how many times as fast as another it is; of seconds that were disturbed none."""
+    quantity = "comparable_seconds" if row.disturbed_runs or other.disturbed_runs else "train_seconds"
     measured, published = (
-        {"speed_up": theirs / own}
-        if (theirs := of_other.get("train_seconds")) and (own := of.get("train_seconds"))
-        else {}
-        for of_other, of in ((other.means, row.means), (other.published, row.published))
-    )
-    return replace(row, means={**row.means, **measured}, published=published)
+        {"speed_up": theirs / own} if (theirs := of_other.get(seconds)) and (own := of.get(seconds)) else {}
+        for of_other, of, seconds in (
+            (other.means, row.means, quantity), (other.published, row.published, "train_seconds")
+        )
+    )  # fmt: skip
+    return replace(row, means={**row.means, "speed_up": None, **measured}, published=published)
 
 
 @figure("speed-up")
@@ -312,6 +314,7 @@ def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | N
     measured = _with_accuracy(rows)
     datasets = tuple(by_dataset(measured))
     first, ratios = with_speed_ups(measured)
+    ratios = [row for row in ratios if row.means["speed_up"]]
     if len(datasets) < _LEAST_DATASETS or not ratios:
         return None
     panel = _bar_panel("speed-up", f"speed-up over {first}", ratios, datasets, "speed_up")

@@ -151,8 +151,8 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
                     of = cell.dataset, cell.solver, cell.parameters
                     known.setdefault(of, experiment.seconds.get(of, ""))
     for paper in {each.paper for each in whole}:
-        if found := _sentences(paper, [each for each in whole if each.paper == paper]):
-            cells[paper, SENTENCES] = found
+        if of_paper := _sentences(paper, [each for each in whole if each.paper == paper]):
+            cells[paper, SENTENCES] = of_paper
     keys = sorted(cells, key=lambda key: (paper_order(key[0]), key[1]))
     return [PaperTable(*key, tuple(_merged(cells[key])), seconds.get(key, {})) for key in keys]
 
@@ -166,7 +166,7 @@ def table_name(experiment: ExperimentCells, cell: Cell) -> str:
 
 
 def paper_order(paper: str) -> int:
-    """Return a paper's place in the order of the papers; what belongs to none comes last."""
+    """Return a paper's position in the order of the papers; what belongs to none comes last."""
     return PAPERS.index(paper) if paper in PAPERS else len(PAPERS)
 
 
@@ -185,7 +185,7 @@ def _merged(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _sentences(paper: str, experiments: Sequence[ExperimentCells]) -> list[Cell]:
-    """Return the cells of a paper's sentences, each held against the runs of all experiments that answer it."""
+    """Return the cells of a paper's sentences, each judged by the runs of all experiments that answer it."""
     present = {each.config for each in experiments}
     meant = [each for each in sentences(paper) if present & set(each.experiments)]
     evidence = sum({each.config: each.evidence for each in reversed(experiments)}.values(), Evidence())  # full runs
@@ -218,8 +218,8 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
 def _as_printed(table: PaperTable) -> Table | None:
     """Return a table as it is printed; None for what is no published table, as the sentences of a paper."""
     name = "" if table.name == SENTENCES else next((cell.table for cell in table.cells if cell.table), "")
-    found = printed.table(name, table.cells, table.seconds_of) if name else None
-    return found and replace(found, title="", name="")  # others include it under a caption of theirs
+    shaped = printed.table(name, table.cells, table.seconds_of) if name else None
+    return shaped and replace(shaped, title="", name="")  # others include it under a caption of theirs
 
 
 def _line(cell: Cell) -> Line:

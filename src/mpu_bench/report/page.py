@@ -209,16 +209,16 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     StoreError
         If a folder holds no results, or the pages cannot be written.
     """
-    found = [shown(folder) for folder in results]
-    found.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
-    for each, name in zip(found, naming.numbered([each["name"] for each in found]), strict=True):
+    experiments = [shown(folder) for folder in results]
+    experiments.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
+    for each, name in zip(experiments, naming.numbered([each["name"] for each in experiments]), strict=True):
         slug = name.replace(" (", "-").rstrip(")")
         each |= {"name": name, "slug": slug, "anchor": f"experiment-{slug}"}
-    tables = overview.by_table(each["judged"] for each in found)
-    papers = list(dict.fromkeys(each["paper"] for each in found))
-    pages = {paper: _page(paper, found, tables) for paper in papers}
+    tables = overview.by_table(each["judged"] for each in experiments)
+    papers = list(dict.fromkeys(each["paper"] for each in experiments))
+    pages = {paper: _page(paper, experiments, tables) for paper in papers}
     names = {paper: f"{paper or _OWN}.html" if len(papers) > 1 else "index.html" for paper in papers}
-    common = _common(found, tables) | {"names": names, "pages": pages, "documentation": documentation}
+    common = _common(experiments, tables) | {"names": names, "pages": pages, "documentation": documentation}
     cells = [cell for table in tables for cell in table.cells]
     counted = {"counts": count_verdicts(cells), "compared": _compared(cells)}
     overall = {"overall": counted, "besides": overview.besides(tables), "rows": overview.by_paper(tables)}
@@ -231,14 +231,14 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     return out / "index.html"
 
 
-def _common(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
+def _common(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what all pages show."""
-    names = [each["name"] for each in found]
+    names = [each["name"] for each in experiments]
     return {
         "title": _TITLE if tables else f"Results of {', '.join(names[:3])}{' and others' * (len(names) > 3)}",
         "judged": bool(tables),
         "version": __version__,
-        "date": _date(found),
+        "date": _date(experiments),
         "verdicts": list(Verdict),
         "colours": style.COLOURS,
         "dark_colours": style.DARK_COLOURS,
@@ -247,7 +247,7 @@ def _common(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperT
 
 def environment() -> jinja2.Environment:
     """Return what makes pages of the templates."""
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         trim_blocks=True,
@@ -255,54 +255,54 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         finalize=html_text,
     )
-    made.filters["number"] = format_number
-    return made
+    templates.filters["number"] = format_number
+    return templates
 
 
-def _date(found: Sequence[Mapping[str, Any]]) -> str:
+def _date(experiments: Sequence[Mapping[str, Any]]) -> str:
     """Return the day of the results where all are kept ones, so that the same results give the same pages; or today."""
-    dates = [each["date"] for each in found]
+    dates = [each["date"] for each in experiments]
     return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
 
 
 def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what the page of a paper shows: its experiments and tables, of all."""
-    found = [each for each in every if each["paper"] == paper]
+    experiments = [each for each in every if each["paper"] == paper]
     tables = [table for table in tables if table.paper == paper]
     cells = [cell for table in tables for cell in table.cells]
-    drawn = {f"{each['slug']}-{name}": data for each in found for name, data in each["drawn"].items()}
+    drawn = {f"{each['slug']}-{name}": data for each in experiments for name, data in each["drawn"].items()}
     claims = [cell for cell in cells if cell.sentence and cell.kind == CLAIM]
     return {
         "counts": count_verdicts(cells),
         "compared": _compared(cells),
         "paper": paper,
         "reference": published.reference(paper),
-        "printed": _printed(found, tables),
+        "printed": _printed(experiments, tables),
         "contradicted": _rows(paper, [cell for cell in claims if cell.is_against]),
         "claims": _rows(paper, [cell for cell in claims if not cell.is_against]),
-        "missed": _missed(found, cells),
+        "missed": _missed(experiments, cells),
         "tables": [
             {
                 "name": table.name,
                 "counts": counts,
-                "experiments": [each for each in found if table.name in each["tables"]],
+                "experiments": [each for each in experiments if table.name in each["tables"]],
             }
             for table in tables
             if any((counts := count_verdicts(table.cells)).values())
         ],
-        "experiments": found,
+        "experiments": experiments,
         "figures": Markup(json.dumps(drawn, separators=(",", ":")).replace("<", "\\u003c")),  # ends no script element
     }
 
 
-def _printed(found: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> list[Table]:
+def _printed(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> list[Table]:
     """Return the tables of a paper as they are printed, with what other experiments measured of them beside."""
     cells = [cell for table in tables for cell in table.cells]
     seconds = {name: table.seconds_of for table in tables for name in {cell.table for cell in table.cells}}
     counted = set(map(id, cells))
     others = [
         (each["name"], cell)
-        for each in found
+        for each in experiments
         for cell in each["judged"].cells
         if cell.kind == VALUE and not cell.sentence and cell.verdict != Verdict.NOT_RUN and id(cell) not in counted
     ]
@@ -335,13 +335,13 @@ def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:
 
 
 def _missed(
-    found: Sequence[Mapping[str, Any]], cells: Sequence[Cell]
+    experiments: Sequence[Mapping[str, Any]], cells: Sequence[Cell]
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Return the values that count and are not reproduced, with their experiments; first those not explained."""
     counted = {id(cell) for cell in cells if cell.kind in ("value", "ratio") and cell.is_against}
     missed = [
         (each, row)
-        for each in found
+        for each in experiments
         for cell, row in zip(each["judged"].cells, each["cells"], strict=True)
         if id(cell) in counted
     ]

@@ -91,16 +91,16 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[t
     others : sequence of tuple
         Cells that count elsewhere, each with its experiment: they stand beside those that count, named.
     """
-    own = [("", cell) for cell in cells if cell.table == name]
-    if not own:
+    of_table = [("", cell) for cell in cells if cell.table == name]
+    if not of_table:
         return None
-    own += [(experiment, cell) for experiment, cell in others if cell.table == name]
+    of_table += [(experiment, cell) for experiment, cell in others if cell.table == name]
     layout, rows = layouts()[name], list(enumerate(published.table(name), start=1))
     lines: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
     for number, row in rows:
         lines.setdefault(_entry_names(row, layout, rows), []).append((number, row))
     across = _across(layout, rows)
-    shown = [_line(entry_names, inside, layout, across, own, seconds) for entry_names, inside in lines.items()]
+    shown = [_line(entry_names, inside, layout, across, of_table, seconds) for entry_names, inside in lines.items()]
     sides = [*layout.lines, *layout.facts, *layout.words]
     numbers = [words for solver, columns in across.items() for words in columns]
     groups = [("", len(sides)), *((solver, len(columns)) for solver, columns in across.items() if columns)]
@@ -132,16 +132,16 @@ def _entry_names(
 
 def _across(layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> dict[str, list[str]]:
     """Return the columns of each solver, or of the table where nothing spreads: those of them that it prints."""
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for solver in dict.fromkeys(row[layout.across] if layout.across else "" for _, row in rows):
-        own = [row for _, row in rows if not layout.across or row[layout.across] == solver]
+        of_solver = [row for _, row in rows if not layout.across or row[layout.across] == solver]
         named = [
             each if isinstance(each, str) else each.column
             for each in layout.numbers
             if isinstance(each, str) or solver in each.of
         ]
-        found[solver] = [column for column in named if any(row[column] for row in own)]
-    return found
+        columns[solver] = [column for column in named if any(row[column] for row in of_solver)]
+    return columns
 
 
 def _line(
@@ -157,10 +157,10 @@ def _line(
     entries += [_entry(number, first, column, cells, seconds) for column in layout.facts]
     entries += [Reported(first[column]) for column in layout.words]
     for solver, columns in across.items():
-        found = next(((n, row) for n, row in inside if not layout.across or row[layout.across] == solver), None)
-        has_all = found is not None and all(found[1][name] for name in layout.lines)
+        of_solver = next(((n, row) for n, row in inside if not layout.across or row[layout.across] == solver), None)
+        has_all = of_solver is not None and all(of_solver[1][name] for name in layout.lines)
         for column in columns:
-            entry = Reported() if found is None else _entry(*found, column, cells, seconds)
+            entry = Reported() if of_solver is None else _entry(*of_solver, column, cells, seconds)
             is_whole = has_all or not entry
             entries.append(entry if is_whole else Reported(entry, entry.measured, rows=0))
     return entries

@@ -1,4 +1,4 @@
-"""Everything that the papers publish, made again and set beside what they print: results, tables and pages."""
+"""Everything that the papers publish, re-run and compared with what they report: results, tables and pages."""
 
 from __future__ import annotations
 

@@ -104,13 +104,13 @@ def numbers(names: Mapping[str, str]) -> dict[str, int]:
     first: dict[str, int] = {}
     for name in sorted(dict.fromkeys(names.values()), key=lambda name: name not in _PLACES):
         first[name] = _free(name, list(first.values()))
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     seen: dict[str, int] = {}
     for label, name in names.items():
         number, seen[name] = first[name], seen.get(name, -1) + 1
         colour = number + seen[name] // len(MARKERS)
-        found[label] = _number(colour % len(COLOURS), (number + seen[name]) % len(MARKERS))
-    return found
+        numbers[label] = _number(colour % len(COLOURS), (number + seen[name]) % len(MARKERS))
+    return numbers
 
 
 def _free(name: str, taken: Sequence[int]) -> int:

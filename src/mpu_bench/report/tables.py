@@ -195,7 +195,7 @@ def _latex_table(headings: str, body: Sequence[str], columns: str, rows: int, na
 
 
 def _latex_headings(headings: Line, widest: Sequence[int], sides: Iterable[str]) -> str:
-    """Return headings in LaTeX, each in so many rows that it widens no column whose cells have ``widest`` letters."""
+    """Return headings in LaTeX, each in rows that widen no column whose cells have ``widest`` letters."""
     stacked = []
     for heading, width, side in zip(headings, widest, sides, strict=True):
         tied = heading.replace(" %", f"{_TIE}%")

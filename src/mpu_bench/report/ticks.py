@@ -30,7 +30,7 @@ def set_ticks(axis: Axis, *, log: bool) -> None:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most so many ticks between two positive numbers: powers of ten, or what lies between few of them.
+    """Return at most ``most`` ticks between two positive numbers: powers of ten, or what lies between few of them.
 
     Parameters
     ----------
@@ -44,24 +44,24 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
         every = math.ceil((last - first + 1) / most)
         return [10.0**power for power in range(first, last + 1) if power % every == 0]
     for digits in _DIGITS:
-        found = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in digits]
-        found = [tick for tick in found if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-        if min(_LEAST + 1, most) <= len(found) <= most:
-            return found
+        ticks = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in digits]
+        ticks = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+        if min(_LEAST + 1, most) <= len(ticks) <= most:
+            return ticks
     if last - first == 1:
         return [10.0**first, 10.0**last]
     return [tick for tick in linear_ticks(low, high, most) if tick > 0]
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most so many round numbers between two."""
+    """Return at most ``most`` round numbers between two."""
     room = 1e-9 * (high - low)
     for intervals in range(most, 4 * most):
         ticks = np.asarray(MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high))
-        found = [float(tick) for tick in ticks if low - room <= tick <= high + room]
-        if len(found) >= _LEAST:
+        inside = [float(tick) for tick in ticks if low - room <= tick <= high + room]
+        if len(inside) >= _LEAST:
             break
-    return found[:: math.ceil(len(found) / most)]
+    return inside[:: math.ceil(len(inside) / most)]
 
 
 def written(values: Sequence[float]) -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,7 @@ from mpu_bench.files import is_file, read_bounded, read_csv
 from mpu_bench.quantities import RECORD_COLUMNS, Record
 from mpu_bench.results import rows
 from mpu_bench.results.machines import with_fastest
-from mpu_bench.results.means import MEAN_CURVE_TYPES, Summary, curves_of, mean_curve_of, mean_curves
+from mpu_bench.results.means import MEAN_CURVE_TYPES, Summary, curve_identity, curves_of, mean_curve_of, mean_curves
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import ABOUT, FILE, Store
 
@@ -132,7 +133,8 @@ class _WithDatabase(ResultsFolder):
 
     @cached_property
     def _mean_curves(self) -> list[Summary]:
-        return mean_curves(self.curves())
+        finished = {record.run_id for record in self.finished()}
+        return mean_curves([point for point in self.curves() if point.run_id in finished])
 
     def environments(self) -> list[dict[str, Any]]:
         return self._store.environments()
@@ -161,7 +163,8 @@ class _Kept(ResultsFolder):
         if not self._has(CURVES):
             return []
         read = read_csv(self.folder / CURVES, MEAN_CURVE_TYPES, ("dataset", "solver", "presented"))
-        return [self._checked(CURVES, _point, row) for row in read]
+        points = [self._checked(CURVES, _point, row) for row in read]
+        return points if any(point.tuned for point in points) else _with_tuned(points, self.records())
 
     def environments(self) -> list[dict[str, Any]]:
         machines = self._json(MACHINES).get("machines", [])
@@ -198,6 +201,17 @@ def _point(row: dict[str, Any]) -> Summary:
     if row["count"] is None:
         raise DamagedError("'count' is missing")
     return mean_curve_of(row)
+
+
+def _with_tuned(points: Sequence[Summary], records: Sequence[Record]) -> list[Summary]:
+    """Return points of 0.3.0, which does not say what was tuned, with that of their runs."""
+    tuned: dict[tuple[Any, ...], set[str | None]] = {}
+    for record in records:
+        if not record.trial:
+            tuned.setdefault(curve_identity(replace(record, tuned=None)), set()).add(record.tuned)
+    every = (tuned.get(curve_identity(point), set()) for point in points)
+    found = [each.pop() if len(each) == 1 else None for each in map(set, every)]
+    return [replace(point, tuned=each) for point, each in zip(points, found, strict=True)]
 
 
 @contextmanager

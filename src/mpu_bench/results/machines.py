@@ -137,6 +137,14 @@ def why_not_comparable(quantity: str, other: str, *sides: Sequence[Record]) -> s
     return f"its seconds were made on another machine than those of {other}"
 
 
+def why_disturbed(quantity: str, *sides: Sequence[Record]) -> str:
+    """Return that training seconds of several sides were disturbed while somebody ran; nothing where none were."""
+    disturbed = [
+        run for side in sides for run in side if run.value(quantity) is not None and run.judged(quantity) is None
+    ]
+    return f"disturbed while {' and '.join(dict.fromkeys(run.solver for run in disturbed))} ran" if disturbed else ""
+
+
 def versions_remark(quantity: str, *sides: Sequence[Record]) -> str:
     """Return that seconds of several sides were not all made by one version of mpu-bench; nothing where they were."""
     versions = {run.made_by for side in sides for run in side if run.value(quantity) is not None} - {None}

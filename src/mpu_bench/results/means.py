@@ -92,7 +92,7 @@ def moments(runs: Sequence[Record], names: Iterable[str]) -> dict[str, Any]:
 _ROUNDING = 1e-9  # of a mean of examples presented
 
 #: what tells the curves of curves.csv apart
-IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "seed")
+IDENTITY = ("dataset", "split", "solver", "parameters", "kernel", "budget_vectors", "tuned", "seed")
 
 #: what tells the points of mean_curves.csv apart
 _MEAN_IDENTITY = (*(name for name in IDENTITY if name not in ("seed", "split")), "presented")
@@ -191,4 +191,4 @@ def _presented(point: Record) -> int:
 
 def curve_identity(row: Record) -> tuple[Any, ...]:
     """Return what tells a mean curve apart."""
-    return row.dataset, row.solver, row.parameters, row.kernel, row.budget_vectors
+    return row.dataset, row.solver, row.parameters, row.kernel, row.budget_vectors, row.tuned

@@ -16,6 +16,7 @@ from mpu_bench.scaled import parameters_in, short
 from mpu_bench.texts import one_line
 
 DISTURBED = "†"  #: marks a row of which some run was disturbed
+TUNED = "tuned"  #: among what varies: runs that differ in nothing but the values that were tried for them
 
 _OF_PROVISIONAL = ("objective", "test_error", "online_error")
 
@@ -64,6 +65,7 @@ def short_text(row: Record, varied: Mapping[str, set[str]], leave_out: Sequence[
     for name, value in parameters_in(row.parameters).items():
         if name in varied.get(row.solver, ()) and name not in leave_out:
             words.append(value if isinstance(value, str) else f"{name}={short(value)}")
+    words += [f"({row.tuned})"] if row.tuned and TUNED in varied.get(row.solver, ()) else []
     return " ".join(words)
 
 
@@ -115,6 +117,16 @@ def problem_in(record: Record) -> str:
     """Return the problem of a row with an objective; where its solver names none, it has a problem of its own."""
     known = record.problem or problem_of(record.solver, parameters_in(record.parameters))  # of a row kept without it
     return known or f"{record.solver}'s own"
+
+
+_OF_OBJECTIVE = ("C", "regularization")  # beside the problem and the kernel, what makes an objective another function
+
+
+def function_of(record: Record) -> tuple[Any, ...]:
+    """Return what is the same for rows whose objectives are values of one function."""
+    parameters = parameters_in(record.parameters)
+    weights = (short(parameters.get(name)) for name in _OF_OBJECTIVE)
+    return problem_in(record), record.kernel, record.chosen or "", *weights
 
 
 def better_way(quantity: str, record: Record) -> str:

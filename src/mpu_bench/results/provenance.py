@@ -106,7 +106,7 @@ def holding(kept: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str
     hashes: dict[str, str] = {}
 
     def is_same(key: str, known: str | None) -> bool:
-        if key not in kept or known is None:
+        if key not in kept or known is None or kept[key].status not in FINISHED:  # of a damaged one there is no hash
             return False
         if key not in hashes:
             hashes[key] = hash_of(key)

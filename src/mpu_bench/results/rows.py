@@ -229,8 +229,8 @@ def _checked(column: Column, value: Any) -> Any:
     """Return a value of a column's type; nothing is turned into another type, but for words of a few."""
     try:
         checked = column.checked(value)
-    except ValueError as fault:
-        raise DamagedError(f"{column.name} is {_shown(value)}, where {fault}") from None
+    except ValueError as error:
+        raise DamagedError(f"{column.name} is {_shown(value)}, where {error}") from None
     try:
         return _WORDS[column.name](checked) if column.name in _WORDS else checked
     except ValueError:

@@ -30,6 +30,8 @@ from mpu_bench.results.sqlite_errors import ERRORS, has_moved, is_held, is_of_th
 FILE = "runs.sqlite"
 ABOUT = "about.json"  #: in place of the database, in a folder of results that are kept
 LOCK = ".lock"  #: held while a process runs into the folder, or deletes it
+MATRICES = "kernel-matrices"  #: the folder of kernel matrices that runs share, as long as a session lasts
+MATRIX = r"[0-9a-f]{16}\.(?:float32|part|lock)"  #: what a file in it is called; nothing else is ever deleted
 
 #: raised by hand when the tables below change, or what is in them changes its meaning; a new quantity needs nothing
 _FORMAT = 2

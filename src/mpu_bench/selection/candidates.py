@@ -102,21 +102,21 @@ class Candidate:
 
             limits = {"random_state": seed, "max_seconds": seconds}
             return getattr(mpu_bench, self.classifier)(**parameters, **limits)
-        made = getattr(import_module(_REFERENCES[self.classifier]), self.classifier)(**parameters, random_state=seed)
+        model = getattr(import_module(_REFERENCES[self.classifier]), self.classifier)(**parameters, random_state=seed)
         if not self.takes_dense:
-            return made
+            return model
         # here, as the command line, which trains nothing, does not wait for it
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer
 
-        return make_pipeline(FunctionTransformer(_dense, accept_sparse=True), made)
+        return make_pipeline(FunctionTransformer(_dense, accept_sparse=True), model)
 
 
 def candidates(facts: Facts) -> list[Candidate]:
     """Return the classifiers that are tried on data with these facts, those first for which nothing is compiled."""
     gammas = tuple(width * facts.width for width in WIDTHS)
     weights = {} if facts.metric == "accuracy" else {"class_weight": "balanced"}
-    found = [
+    listed = [
         *_references(facts, weights),
         Candidate("mpu", "linear", "MPUClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
         Candidate("dcd", "linear", "DCDClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
@@ -124,7 +124,7 @@ def candidates(facts: Facts) -> list[Candidate]:
     ]
     for budget in facts.budgets:
         common: dict[str, Any] = {"budget": budget, "max_iter": _PASSES, "shuffle": True}
-        found += [
+        listed += [
             Candidate(
                 f"bpegasos-{budget}", "budgeted", "BudgetedPegasosClassifier", common,
                 {"gamma": gammas, "regularization": _LAMBDAS}, 1,
@@ -137,7 +137,7 @@ def candidates(facts: Facts) -> list[Candidate]:
         ]  # fmt: skip
     grid = {"gamma": gammas, "C": _CS}
     return [
-        *found,
+        *listed,
         Candidate("smo", "batch", "SMOClassifier", {"tol": 1e-2, **weights}, grid, 2),
         *(
             Candidate(f"rff-{pairs}", "batch", "RandomFourierClassifier", {"pairs": pairs, **weights}, grid, 1)
@@ -151,15 +151,15 @@ def _references(facts: Facts, weights: Mapping[str, Any]) -> list[Candidate]:
     positive = facts.metric == "f1" and facts.classes == 2  # of which the best constant says yes
     constant = {"strategy": "constant", "constant": 1} if positive else {"strategy": "most_frequent"}
     linear = {"max_iter": _MOST_STEPS, **weights}
-    found = [
+    references = [
         Candidate(CONSTANT, "reference", "DummyClassifier", constant, {}, 1),
         Candidate("LogisticRegression", "reference", "LogisticRegression", linear, {"C": _LINEAR_CS}, 1),
     ]
     if facts.numbers <= _MOST_DENSE:
         trees = "HistGradientBoostingClassifier"
         grid = {"max_leaf_nodes": _LEAVES}
-        found.append(Candidate("HistGradientBoosting", "reference", trees, weights, grid, 1, takes_dense=True))
-    return found
+        references.append(Candidate("HistGradientBoosting", "reference", trees, weights, grid, 1, takes_dense=True))
+    return references
 
 
 def _dense(rows: Any) -> Any:

@@ -37,7 +37,7 @@ _OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted 
 def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
     """Return the classifiers that are tried, by 2 / (mean squared distance of two rows) and budgets."""
     gammas: dict[str, Sequence[Any]] = {"gamma": tuple(each * width for each in WIDTHS)}
-    found = [Candidate("fogd", "budgeted", "FOGDClassifier", {}, gammas, 1)]
+    listed = [Candidate("fogd", "budgeted", "FOGDClassifier", {}, gammas, 1)]
     budgeted: dict[str, tuple[str, dict[str, Any], dict[str, Sequence[Any]]]] = {
         "bpegasos": ("BudgetedPegasosClassifier", {}, {**gammas, "regularization": (1e-2, 1e-4)}),
         "forgetron": ("ForgetronClassifier", {}, gammas),
@@ -48,8 +48,8 @@ def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
     for budget in budgets:
         for name, (classifier, fixed, grid) in budgeted.items():
             parameters = {"budget": budget, **fixed}
-            found.append(Candidate(f"{name}-{budget}", "budgeted", classifier, parameters, grid, 1))
-    return found
+            listed.append(Candidate(f"{name}-{budget}", "budgeted", classifier, parameters, grid, 1))
+    return listed
 
 
 def value_of(metric: str, tally: NDArray[np.int64]) -> float:
@@ -182,8 +182,8 @@ class Stream:
         """The p that the choice is no better than that, by Wilcoxon's test over blocks of rows."""
         from scipy.stats import wilcoxon
 
-        own, other = (np.array(each.rolling(self.metric, 1)) for each in (self.chosen, self.to_beat))
-        return float(wilcoxon(own, other, alternative="greater").pvalue) if np.any(own != other) else 1.0
+        ours, other = (np.array(each.rolling(self.metric, 1)) for each in (self.chosen, self.to_beat))
+        return float(wilcoxon(ours, other, alternative="greater").pvalue) if np.any(ours != other) else 1.0
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -269,8 +269,8 @@ def _contender(candidate: Candidate, data: Data, classes: int) -> Contender:
 
     experts = []
     for setting in candidate.settings():
-        made = getattr(mpu_bench, candidate.classifier)
-        classifier = made(**candidate.fixed, **setting, random_state=data.seed, probability=True)
+        kind = getattr(mpu_bench, candidate.classifier)
+        classifier = kind(**candidate.fixed, **setting, random_state=data.seed, probability=True)
         classifier.classes_, classifier.n_features_in_ = np.arange(classes), data.problem.features
         experts.append(Expert(setting, classifier, classifier._solver(0), Track("", [_nothing(classes)])))
     return Contender(candidate.name, [_nothing(classes)], experts)
@@ -285,12 +285,12 @@ def _in_order(problem: Problem) -> tuple[Any, NDArray[np.int32]]:
 
 def _majority(labels: NDArray[np.int32], classes: int) -> NDArray[np.int32]:
     """Return for every row the class that most rows before had."""
-    counts, best, found = [0] * classes, 0, []
+    counts, best, answers = [0] * classes, 0, []
     for label in labels.tolist():
-        found.append(best)
+        answers.append(best)
         counts[label] += 1
         best = label if counts[label] > counts[best] else best
-    return np.array(found, np.int32)
+    return np.array(answers, np.int32)
 
 
 def _nothing(classes: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.models.evaluation import METRICS, resampled_scores
+from mpu_bench.models.evaluation import FEWEST_OF_CLASS, METRICS, resampled_scores
 from mpu_bench.selection.candidates import CONSTANT
 from mpu_bench.selection.schedule import Course, Fitted
 from mpu_bench.selection.worker import Evaluated
@@ -23,7 +23,6 @@ SIGNIFICANT = 0.05
 
 _DRAWS = 2000  # of a bootstrap
 _NORMAL = 1.96  # standard errors to either side of 95%
-_FEWEST_OF_CLASS = 10  # test rows, below which a bootstrap knows nothing of a class
 
 
 @dataclass
@@ -58,6 +57,7 @@ class Row:
     footprint: Footprint | None = None  #: on the device, if there is one, ...
     form: Form = "floats"  #: ... of a C file in this form
     fits: bool = True  #: whether it is small enough to be chosen
+    is_cut: bool = False  #: whether its training was ended by the seconds
     reason: str = ""
 
     @property
@@ -68,13 +68,13 @@ class Row:
     @property
     def labels(self) -> NDArray[np.int32]:
         """The classes of the test rows, (n,)."""
-        return np.frombuffer(self.truth, np.uint16).astype(np.int32)
+        return np.frombuffer(self.truth, np.int32)
 
     @property
     def answers(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The classes predicted for them, and their scores, (n, c)."""
         scores = np.frombuffer(self.scores, np.float32).astype(np.float64)
-        return np.frombuffer(self.predicted, np.uint16).astype(np.int32), scores.reshape(self.tested, -1)
+        return np.frombuffer(self.predicted, np.int32), scores.reshape(self.tested, -1)
 
     @property
     def error(self) -> float | None:
@@ -195,7 +195,7 @@ class Outcome:
         by = self.score(one) - self.score(other)
         if self.metric == "accuracy":
             return _mcnemar(by, one, other)
-        if np.unique(one.labels, return_counts=True)[1].min() < _FEWEST_OF_CLASS:
+        if np.unique(one.labels, return_counts=True)[1].min() < FEWEST_OF_CLASS:
             return Difference(by)
         drawn = np.subtract(
             *(resampled_scores(self.metric, one.labels, *each.answers, _DRAWS) for each in (one, other))
@@ -221,7 +221,7 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
         trained = last or course.best
         row.setting, row.rows, row.seconds = trained.fit.setting, trained.fit.rows, trained.seconds
         row.choosing_error, row.validation_chance = course.best.error, course.best.chance
-        row.drawn, row.threshold = course.best.drawn, trained.threshold
+        row.drawn, row.threshold, row.is_cut = course.best.drawn, trained.threshold, trained.is_cut
         cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
     if evaluated is not None and not evaluated.reason:
         row.metrics, row.spread, row.tested = evaluated.metrics, evaluated.spread, evaluated.tested
@@ -292,6 +292,7 @@ def as_csv(outcome: Outcome) -> str:
         | {name.replace("-", "_"): row.metrics.get(name) for name in METRICS}
         | {"threshold": row.threshold, "form": row.form if row.footprint else None}
         | {name: getattr(row.footprint, name, None) for name in ("flash", "ram", "instructions")}
+        | {"estimated": bool(row.footprint.estimated) if row.footprint else None}
         | {"fits": row.fits, "chosen": row is outcome.chosen}
         for row in outcome.rows
     ]

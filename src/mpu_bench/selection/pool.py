@@ -1,6 +1,7 @@
 """The child processes of a selection: each at one request, ended where it takes more seconds or memory than it may.
 
-They import what they need while this process reads the rows: it starts them before, and imports little for that.
+`mpu_bench.cli.trying` starts them before it imports what reads rows and draws: both import at once. So little is
+imported here, and what is known of requests only when there are some.
 """
 
 from __future__ import annotations

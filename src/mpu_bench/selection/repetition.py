@@ -16,17 +16,20 @@ from mpu_bench.config.bounds import MOST_PASSES
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.models import labels_of, with_threshold
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.prepare.load import preprocessing_of, training_content
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
+from mpu_bench.installed import extra
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
 from mpu_bench.solvers.plugins.importing import THRESHOLD
-from mpu_bench.texts import one_line
+from mpu_bench.texts import one_line, plain_name
 
-_HEAD = "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows.\n"
+_HEAD = (
+    "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows,\n"
+    "# {errors}.\n"
+)
 
 
 def model_of(classifier: Any, source: Source, threshold: float = 0.0) -> SavedModel:
@@ -37,25 +40,33 @@ def model_of(classifier: Any, source: Source, threshold: float = 0.0) -> SavedMo
     classifier : SolverClassifier
         Trained on the classes by number.
     source : Source
+        As `Source.begun` returns it.
     threshold : float
         The score above which a row is of the second of two classes.
     """
     from mpu_bench.estimators.saving import saved_model
 
+    assert source.fingerprint, "it was not begun"
     card = catalog.card(source.dataset, source.options)
-    saved = saved_model(classifier, preprocessing_of(card, source.home))
+    saved = saved_model(classifier, source.preprocessing)
     model, parameters = saved.model, dict(saved.origin.parameters)
     if threshold:
         model, parameters[THRESHOLD] = with_threshold(model, threshold), threshold
-    known = {"dataset": card.name, "trained_on": training_content(card, source.home), "parameters": parameters}
+    known = {
+        "dataset": card.name,
+        "options": {name: value for name, value in source.options.items() if name != catalog.CARD},
+        "trained_on": source.trained_on,
+        "parameters": parameters,
+    }
     origin = saved.origin.model_copy(update=known)
     return replace(saved, model=model, classes=Classes.of(card.class_names, card.class_words), origin=origin)
 
 
 def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | None) -> tuple[dict[str, Any], list[str]]:
-    """Return ``model.c`` and ``model.onnx``, by name, and of one that is not written why.
+    """Return ``model.c`` and ``model.onnx``, by name, and of one that is not written, or not compared, why.
 
-    A file whose labels are compared here, and are not Python's, is not written.
+    A file whose labels are compared here, and are not Python's, is not written; nor is one that nobody can compare
+    here, and that is known to be too coarse.
 
     Parameters
     ----------
@@ -67,40 +78,44 @@ def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | Non
     """
     from mpu_bench.models.export import compiler, onnx_graph
     from mpu_bench.models.export.agreement import LEAST_AGREEMENT, compared, raw_at_hand, sourced
-    from mpu_bench.models.export.portable import portable
+    from mpu_bench.models.export.portable import portable, too_coarse
 
     files: dict[str, Any] = {}
     faults: list[str] = []
 
-    def add(name: str, make: Callable[[], tuple[Any, float]]) -> None:
+    def add(name: str, make: Callable[[], tuple[Any, float | None]], lacking: str) -> None:
         try:
             content, share = make()
+            if share is None and (why := too_coarse(model)):
+                raise DataError(f"{why} (nor can labels be compared here: {lacking})")
         except DataError as fault:
             faults.append(f"{name} is not written: {fault}")
             return
-        if share >= LEAST_AGREEMENT:
-            files[name] = content
-        else:
+        if share is None:
+            faults.append(f"{name}: its labels were not compared with those of model.mpu: {lacking}")
+        elif share < LEAST_AGREEMENT:
             faults.append(f"{name} is not written: only {100 * share:.1f} % of its labels are those of model.mpu")
+            return
+        files[name] = content
 
-    def c() -> tuple[str, float]:
+    def c() -> tuple[str, float | None]:
         source, how = sourced(model, "model", rows, bits)
         is_compared = compiler.find_compiler() is not None
-        return source.text, compared(model, source, rows, how).share if is_compared else 1.0
+        return source.text, compared(model, source, rows, how).share if is_compared else None
 
-    def onnx() -> tuple[bytes, float]:
+    def onnx() -> tuple[bytes, float | None]:
         content = onnx_graph.onnx_bytes(model)
         answers = onnx_graph.runtime_answers(content, rows.numbers)  # type: ignore[arg-type]
         labels = saved.classes.labels[labels_of(rows.scores)].astype(str)
-        return content, 1.0 if answers is None else float(np.mean(np.asarray(answers[0]).astype(str) == labels))
+        return content, None if answers is None else float(np.mean(np.asarray(answers[0]).astype(str) == labels))
 
     try:
         model = portable(saved)
         rows = raw_at_hand(model, features)
     except DataError as fault:
         return {}, [f"model.c and model.onnx are not written: {fault}"]
-    add("model.c", c)
-    add("model.onnx", onnx)
+    add("model.c", c, "no C compiler (cc, gcc or clang) on the PATH")
+    add("model.onnx", onnx, f"onnxruntime is not installed; {extra('onnx')}")
     return files, faults
 
 
@@ -112,6 +127,7 @@ def config_of(
     rows: int,
     folder: Path,
     threshold: float = 0.0,
+    differs: str = "",
 ) -> str:
     """Return the config that trains the chosen solver again on all training rows.
 
@@ -130,6 +146,8 @@ def config_of(
         Of the config, to which its paths are relative.
     threshold : float
         As of `model_of`.
+    differs : str
+        Why its errors will be others; empty if they will be the same.
     """
     is_online = isinstance(classifier, OnlineClassifier)
     solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
@@ -154,14 +172,16 @@ def config_of(
         options = {**source.options, **options}
         dataset = {file: options} if options else file
     content = {
-        "name": f"try-{source.dataset}-again",
+        "name": f"try-{plain_name(source.dataset)}-again",
         "dataset": dataset,
         "kernel": {kernel.name: kernel.parameters} if kernel.parameters else kernel.name,
         "solvers": [{solver.name: parameters}],
         "seed": classifier.random_state,
         **({} if most >= UNLIMITED else {"stop": {"passes": _passes(classifier, most / rows)}}),
     }
-    return _HEAD.format(file=one_line(Path(file).name)) + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    errors = f"with other errors: {differs}" if differs else "with the same errors"
+    head = _HEAD.format(file=one_line(Path(file).name), errors=errors)
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 
 def _plain(value: Any) -> Any:

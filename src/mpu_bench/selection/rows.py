@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,11 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
-from mpu_bench.data.prepare.load import load_problem
+from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
+from mpu_bench.errors import DataError
 from mpu_bench.estimators.inputs import as_array
 from mpu_bench.models.evaluation import chance_of
+from mpu_bench.preprocessing import Preprocessing
 
 RARE = 0.2  #: of two classes, one with a smaller share of the training rows makes balanced accuracy choose
 CROSS_VALIDATED = 2000  #: training rows, below which folds choose
@@ -50,7 +52,7 @@ class Source:
     """Where the rows come from: a dataset with its options, where it is kept, what decides the parts; and what chooses.
 
     ``metric`` is one of `METRICS`; with ``threshold`` the rows that choose give the score above which a row is of the
-    second of two classes.
+    second of two classes. ``fingerprint``, ``preprocessing`` and ``trained_on`` are of the rows that `begun` has found.
     """
 
     dataset: str
@@ -59,10 +61,31 @@ class Source:
     seed: int = 0
     metric: str = "accuracy"
     threshold: bool = False
+    fingerprint: str = ""
+    preprocessing: Preprocessing | None = None
+    trained_on: tuple[str, ...] = ()
+
+    def begun(self, progress: Progress = SILENT) -> tuple[Source, Data]:
+        """Return the rows, and the source that from now on stands for these alone, whatever becomes of the file."""
+        data, card = self.load(progress), catalog.card(self.dataset, self.options)
+        fingerprint = data.problem.fingerprint
+        prepared, content = (
+            preprocessing_of(card, self.home, fingerprint=fingerprint),
+            training_content(card, self.home),
+        )
+        return replace(self, fingerprint=fingerprint, preprocessing=prepared, trained_on=content), data
 
     def load(self, progress: Progress = SILENT) -> Data:
-        """Return the rows; they are prepared first where need be."""
+        """Return the rows; they are prepared first where need be.
+
+        Raises
+        ------
+        DataError
+            If they are not those that were there when it was begun.
+        """
         problem = load_problem(catalog.card(self.dataset, self.options), self.home, progress)
+        if self.fingerprint not in ("", problem.fingerprint):
+            raise DataError(f"{self.dataset}: its data have changed since it was begun; run again")
         return Data(problem, self.seed, self.metric, self.threshold)
 
 
@@ -87,11 +110,20 @@ class Data:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The training rows in random order, such that any of the first parts has every class; (n,)."""
+        """The training rows in random order, such that any of the first parts has every class; (n,).
+
+        So has the validation set, at its end, of which there are rows enough.
+        """
         order = np.random.default_rng([self.seed, 1]).permutation(self.problem.n)
+        labels, classes = self.y[order], range(len(self.problem.classes))
+        ahead = np.concatenate([np.flatnonzero(labels == c)[:_FEWEST] for c in classes])
+        order = np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
         labels = self.y[order]
-        ahead = np.concatenate([np.flatnonzero(labels == c)[:_FEWEST] for c in range(len(self.problem.classes))])
-        return np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
+        lacking = set(classes) - set(labels[self.learned_from :].tolist()) if not self.is_cross_validated else ()
+        if not lacking:
+            return order
+        behind = np.concatenate([np.flatnonzero(labels == c)[_FEWEST:][-_FEWEST:] for c in lacking])
+        return np.concatenate([np.delete(order, behind), order[np.sort(behind)]])
 
     @property
     def is_cross_validated(self) -> bool:

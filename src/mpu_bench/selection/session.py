@@ -111,18 +111,18 @@ class Session:
     def _row(self, course: Course) -> Row:
         name = course.candidate.name
         last = self.last if self.last is not None and self.last.fit.candidate.name == name else None
-        row, found = row_of(course, self._evaluated.get(name), last), self._on_device.get(name)
-        if found is not None:
-            row.footprint, row.form = found.footprint, found.form
-        misfit = self._misfit(row.size, found)
+        row, fitting = row_of(course, self._evaluated.get(name), last), self._on_device.get(name)
+        if fitting is not None:
+            row.footprint, row.form = fitting.footprint, fitting.form
+        misfit = self._misfit(row.size, fitting)
         row.fits, row.reason = not misfit, "; ".join(filter(None, [misfit, row.reason]))
         return row
 
-    def _misfit(self, size: int | None, found: Fitting | None) -> str:
+    def _misfit(self, size: int | None, fitting: Fitting | None) -> str:
         """Return why a candidate with a model of that size is too large; nothing if it fits, or is not looked at."""
         if self.most_bytes is not None and size is not None and size > self.most_bytes:
             return "is larger than --memory"
-        return "" if found is None else found.reason
+        return "" if fitting is None else fitting.reason
 
     def make(self, pool: Pool) -> Outcome:
         """Tune, evaluate, choose, train the choice on all rows; return what came of it.
@@ -190,8 +190,8 @@ class Session:
             assert isinstance(answer, Evaluated)
             name = answer.evaluation.name
             self._evaluated[name] = answer
-            if (found := self._fitting(answer)) is not None:
-                self._on_device[name] = found
+            if (fitting := self._fitting(answer)) is not None:
+                self._on_device[name] = fitting
             self.changed(self.outcome)
 
     def _fitting(self, answer: Evaluated) -> Fitting | None:
@@ -200,10 +200,10 @@ class Session:
             return None
         if not self.schedule.courses[answer.evaluation.name].candidate.is_own:
             return self.target.without_file
-        began, asked = awake(), answer.evaluation
-        found = self.target.fitting(self._saved(asked.number, asked.threshold), answer.size)
+        began, request = awake(), answer.evaluation
+        fitting = self.target.fitting(self._saved(request.number, request.threshold), answer.size)
         self.compiling += awake() - began
-        return found
+        return fitting
 
     def _saved(self, number: int, threshold: float) -> SavedModel:
         """Return a model that a process has trained, with its threshold, as one that takes the rows of a file."""
@@ -238,24 +238,24 @@ class Session:
                 self._note = fitted.reason or f"that did not end within {left:.3g} s; give more --seconds"
                 return
         evaluated = self._answer(pool, Evaluation(chosen.name, 0, left, fitted.threshold))
-        found = self._fitting(evaluated)
+        fitting = self._fitting(evaluated)
         if evaluated.reason:
             self._note = evaluated.reason
-        elif misfit := self._misfit(evaluated.size, found):
+        elif misfit := self._misfit(evaluated.size, fitting):
             self._note = f"the model of all rows {misfit}"
         else:
             self.last, self._evaluated[chosen.name] = fitted, evaluated
-            if found is not None:
-                self._on_device[chosen.name] = found
+            if fitting is not None:
+                self._on_device[chosen.name] = fitting
             self.changed(self.outcome)
 
-    def _answer(self, pool: Pool, asked: Asked) -> Any:
+    def _answer(self, pool: Pool, request: Asked) -> Any:
         """Return the answer, which comes in any case: a worker that takes too long is ended."""
-        pool.ask(asked)
-        while not (found := pool.answers(asked.seconds)):
+        pool.ask(request)
+        while not (answers := pool.answers(request.seconds)):
             pass
         self.preparing = pool.preparing
-        return found[0]
+        return answers[0]
 
     def number_of_choice(self) -> int | None:
         """Return the number by which the chosen model is kept."""

@@ -106,5 +106,6 @@ class Target:
     def _misfit(self, found: Footprint) -> str:
         """Return in words what does not fit; nothing if all does."""
         parts = ("flash", found.flash, self.flash), ("RAM", found.ram, self.ram)
-        told = [f"{needed:,} of {there:,} bytes of {name}" for name, needed, there in parts if needed > there]
+        about = "about " if found.estimated else ""
+        told = [f"{about}{needed:,} of {there:,} bytes of {name}" for name, needed, there in parts if needed > there]
         return f"does not fit: {' and '.join(told)}" if told else ""

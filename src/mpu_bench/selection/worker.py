@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.models import labels_of
+from mpu_bench.errors import DataError
 from mpu_bench.guard.messages import Channel, to_line
 from mpu_bench.models.evaluation import (
+    FEWEST_OF_CLASS,
     METRICS,
     best_threshold,
     chance_of,
@@ -162,7 +164,7 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
 def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
     """Return 1 - the mean of the metric over the splits, what is known of it, and the threshold, by name.
 
-    Where the threshold is chosen here, chance is asked of the ranking, which does not depend on it.
+    Where the threshold is chosen here, chance is asked of the ranking, too, which does not depend on it.
     """
     if not held:
         return {"error": np.nan, "threshold": threshold or 0.0}
@@ -171,11 +173,13 @@ def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | N
     at = best_threshold(data.metric, labels, scores) if tunes else threshold or 0.0
     found = np.array([_judged(score_of, data.metric, *each, at) for each in held])
     known = found[~np.isnan(found)]  # a fold may lack the rows of a class
+    if not len(known):
+        raise DataError(f"{METRICS[data.metric]} does not exist on the rows that choose, which are of one class")
     return {
-        "error": float(1 - known.mean()) if len(known) else np.inf,
+        "error": float(1 - known.mean()),
         "drawn": tuple(_judged(partial(resampled_scores, draws=_DRAWS), data.metric, labels, scores, at).tolist()),
         "threshold": at,
-        "chance": _judged(chance_of, "auc" if tunes else data.metric, labels, scores, at),
+        "chance": max(_judged(chance_of, name, labels, scores, at) for name in {data.metric, *["auc"] * tunes}),
     }
 
 
@@ -214,16 +218,17 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
     scores = _scores(model, X, len(data.problem.classes)) - evaluation.threshold
     answers = y, labels_of(scores), scores
     known = {name: score_of(name, *answers) for name in METRICS}
+    is_known = data.metric == "accuracy" or np.unique(y, return_counts=True)[1].min() >= FEWEST_OF_CLASS
     return Evaluated(
         evaluation,
         {name: value for name, value in known.items() if not np.isnan(value)},
-        standard_error_of(data.metric, *answers),
+        standard_error_of(data.metric, *answers) if is_known else np.nan,
         constant_score(data.metric, y, len(data.problem.classes)),
         chance_of(data.metric, *answers),
         len(y),
         scores.astype(np.float32).tobytes(),
-        answers[1].astype(np.uint16).tobytes(),
-        y.astype(np.uint16).tobytes(),
+        answers[1].astype(np.int32).tobytes(),
+        y.astype(np.int32).tobytes(),
         seconds,
         vectors,
         size,

@@ -243,16 +243,24 @@ def is_described(name: str) -> bool:
 
 
 def forget_plugins() -> None:
-    """Forget the solvers of all plugins that were described here: another config may mean others by their names."""
+    """Forget the solvers of all plugins that were described here, and what the files of packages held.
+
+    Another config may mean others by their names, and a file may have been edited since.
+    """
+    installed.code_hash.cache_clear()
     for module in {target.partition(":")[0] for target in _STAND_INS}:
         _forget(module)
         _SOURCES.pop(module, None)
 
 
-def end_descriptions() -> None:
-    """End the processes that describe plugins; a later question starts them anew."""
-    if process := sys.modules.get("mpu_bench.solvers.plugins.process"):
-        process.close()
+@contextmanager
+def descriptions() -> Iterator[None]:
+    """End afterwards the processes that describe plugins; a later question starts them anew."""
+    try:
+        yield
+    finally:
+        if process := sys.modules.get("mpu_bench.solvers.plugins.process"):
+            process.close()
 
 
 def plugin_of(name: str) -> PluginSource | None:

@@ -59,18 +59,18 @@ def counted(solver: type[Solver]) -> str:
     """Return what a solver counts: the paragraphs of its module, else of a base's, that begin with "Counted"."""
     for each in solver.__mro__:
         text = cleandoc(getattr(sys.modules.get(each.__module__), "__doc__", None) or "")
-        found = [part for part in text.split("\n\n") if part.startswith("Counted")]
-        if found:
-            return " ".join(map(_joined, found)).removeprefix("Counted: ")
+        paragraphs = [part for part in text.split("\n\n") if part.startswith("Counted")]
+        if paragraphs:
+            return " ".join(map(_joined, paragraphs)).removeprefix("Counted: ")
     return ""
 
 
 def _meanings(solver: type[Solver]) -> dict[str, str]:
     """Return what the docstrings of a class and of its bases say of each attribute; the nearest holds."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for each in reversed(solver.__mro__):
-        found |= dict(_entries(cleandoc(each.__dict__.get("__doc__") or "")))
-    return found
+        meanings |= dict(_entries(cleandoc(each.__dict__.get("__doc__") or "")))
+    return meanings
 
 
 def _entries(docstring: str) -> Iterator[tuple[str, str]]:

@@ -101,8 +101,8 @@ COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over
 
 def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[Verdict, int]:
     """Return how many cells of some kinds have each verdict."""
-    found = Counter(cell.verdict for cell in cells if cell.kind in kinds)
-    return {verdict: found[verdict] for verdict in Verdict}
+    counts = Counter(cell.verdict for cell in cells if cell.kind in kinds)
+    return {verdict: counts[verdict] for verdict in Verdict}
 
 
 def number_in(text: str | None) -> float | None:
@@ -177,8 +177,8 @@ def _is_meant(entry: Explained, cell: Cell) -> bool:
 
 def do_not_come_out(cells: Sequence[Cell]) -> list[Cell]:
     """Return the values, ratios and claims that speak against a paper; first those that nothing explains."""
-    found = [cell for cell in cells if cell.kind in COUNTED and cell.is_against]
-    return sorted(found, key=lambda cell: bool(cell.explained))
+    missed = [cell for cell in cells if cell.kind in COUNTED and cell.is_against]
+    return sorted(missed, key=lambda cell: bool(cell.explained))
 
 
 def summarize_verdicts(cells: Sequence[Cell]) -> str:

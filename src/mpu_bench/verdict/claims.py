@@ -20,12 +20,13 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import is_accuracy, is_seconds
+from mpu_bench.quantities import QUANTITIES, is_accuracy, is_seconds
 from mpu_bench.results.machines import versions_remark
 from mpu_bench.verdict import curves as _curves  # noqa: F401  # whose statements it registers
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample, Table, rules
+from mpu_bench.verdict.pairs import is_deterministic
 from mpu_bench.verdict.points import Evidence, Point, points_of, selected
 from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
@@ -131,29 +132,34 @@ def _shown(points: Sequence[Point]) -> list[str]:
 def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
     """Judge the mean over all points as a value."""
     runs = [run for point in statement.points() for run in selected(evidence.runs, statement.of, point)]
-    values = [value for run in runs if (value := run.value(statement.quantity)) is not None]
+    values = [value for run in runs if (value := run.judged(statement.quantity)) is not None]
     about = rules().tables[cell.table] if cell.table else Table()
-    printed = statement.printed
+    printed, printed_deviation = statement.printed, None
     if isinstance(printed, Printed):
-        text = published.table(printed.table)[printed.row - 1][printed.column]
+        row = published.table(printed.table)[printed.row - 1]
+        text, printed_deviation = row[printed.column], number_in(published.deviation(row, printed.column))
     else:
         text = f"{printed:g}"
-    cell = replace(cell, kind=VALUE, published=float(text), count=len(values), published_runs=about.runs)
+    number, count = float(text), about.runs_on(runs[0].dataset) if runs else about.runs
+    std = None if printed_deviation is None or count == 1 else about.sample_deviation(printed_deviation, count)
+    cell = replace(cell, kind=VALUE, published=number, published_std=std, count=len(values), published_runs=count)
     if not values:
         return cell
     mean, deviation = fmean(values), stdev(values) if len(values) > 1 else None
-    tolerance = rules().tolerance_of(statement.quantity)
-    unit, is_of_accuracy = judge.half_unit(text), is_accuracy(statement.quantity)
-    floor = judge.floor_of(float(text), tolerance, unit, about.accuracy, is_of_accuracy)
+    tolerance, scale = rules().tolerance_of(statement.quantity), QUANTITIES[statement.quantity].scale
+    unit, is_of_accuracy = scale * judge.half_unit(text), is_accuracy(statement.quantity)
+    floor = judge.floor_of(scale * number, tolerance, unit, about.accuracy, is_of_accuracy)
     # fixed problems are no sample: the mean over all of them is one number
     random = runs[0].dataset not in about.fixed_problems
-    judgement = judge.judge_value(
-        Sample(float(text), None, about.runs_on(runs[0].dataset)),
-        Sample(mean, deviation if random else None, len(values) if random else 1),
+    judgement = judge.judge_value(  # rules speak of errors in percent
+        Sample(scale * number, std and scale * std, count),
+        Sample(scale * mean, deviation and scale * deviation if random else None, len(values) if random else 1),
         floor,
         tolerance,
+        deterministic=random and is_deterministic(runs),
     )
     judgement = judgement if random else replace(judgement, remark=f"the mean of {len(values)} fixed problems")
+    judgement = replace(judgement, allowed=judgement.allowed and judgement.allowed / scale)
     return with_difference(judged(replace(cell, measured=mean, measured_std=deviation), judgement))
 
 

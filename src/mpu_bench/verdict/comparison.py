@@ -202,11 +202,12 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
     quantity = "comparable_seconds" if cell.column == "seconds" else PUBLISHED_COLUMNS.get(cell.column, cell.column)
     runs = about.runs_on(cell.dataset)
     deviation = number_in(published.deviation(printed, cell.column))
+    is_one_number = cell.kind == SET or runs == 1  # beside a single run, print has 0: no scatter was measured
     cell = replace(
         cell,
         solver=row.solver,
         parameters=row.parameters,
-        published_std=None if cell.kind == SET or deviation is None else about.sample_deviation(deviation, runs),
+        published_std=None if deviation is None or is_one_number else about.sample_deviation(deviation, runs),
         published_runs=runs,
         count=row.count,
         measured=row.means.get(quantity),
@@ -260,11 +261,12 @@ def _constant(row: Summary, is_accuracy: bool) -> float | None:
 def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary], about: Table) -> Cell:
     """Judge seconds as their ratio to another solver's, as an interval that the printed digits leave."""
     other = about.ratio_to or ""
+    cell = replace(cell, measured=None, measured_std=None)  # seconds alone are no ratio
     named = [each for each in published.table(cell.table) if _is_reference(each, printed, other)]
     if len(named) != 1:
         return replace(cell, remark=f"{other} is not printed beside it")
-    others = [each for each in rows if _answers_peer(each, named[0], row)]
-    if not others or not others[0].count:
+    others = [each for each in rows if each.count and _answers_peer(each, named[0], row)]
+    if not others:
         return replace(cell, remark=f"{other} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(

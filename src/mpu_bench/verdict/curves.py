@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.config.rules import CriticalStatement, CurveStatement, Extent, Position, Where
-from mpu_bench.results.machines import runs_of, why_not_comparable
+from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable
 from mpu_bench.results.means import Summary, along
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import rules
@@ -26,6 +26,7 @@ from mpu_bench.verdict.points import (
     points_of,
     selected,
     tolerance_of,
+    variance_over_test_rows,
     words_of,
 )
 from mpu_bench.verdict.verdict import Verdict
@@ -43,13 +44,14 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         other = words_of(where)
         name = name_of(point, other)
         rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
-        of, than = (_curve(statement, each) for each in rows)
+        of, than = (_curve(statement, each, evidence.samples_test_rows) for each in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
             points.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
-        reasons = (why_not_comparable(each, other, *runs) for each in (statement.quantity, statement.against))
+        axes = (statement.quantity, statement.against)
+        reasons = (why_disturbed(each, *runs) or why_not_comparable(each, other, *runs) for each in axes)
         if reason := next(filter(None, reasons), ""):
             points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
@@ -74,12 +76,16 @@ def _after(rows: Sequence[Summary], against: str, passes: float) -> float:
 
 
 class Curve(NamedTuple):
-    """A mean curve: positions on an axis, means, standard errors (NaN where one run says nothing), of how many runs."""
+    """A mean curve: positions on an axis, means, standard errors (NaN where one run says nothing), of how many runs.
+
+    Where its test rows are a sample, the errors are of that, too.
+    """
 
     x: Array
     y: Array
     errors: Array
     runs: int
+    is_sampled: bool = False
 
     def at(self, grid: Array) -> NDArray[np.intp]:
         """Return which checkpoint holds at each position: the last before it."""
@@ -93,19 +99,22 @@ def _curve_rows(
     return [row for row in rows if row.means.get(statement.quantity) is not None]
 
 
-def _curve(statement: CurveStatement | CriticalStatement, rows: Sequence[Summary]) -> Curve | None:
+def _curve(
+    statement: CurveStatement | CriticalStatement, rows: Sequence[Summary], samples_test_rows: bool = False
+) -> Curve | None:
     quantity, against = statement.quantity, statement.against
-    certain = is_certain(quantity, rows)
-    positions = {}
+    certain, runs = is_certain(quantity, rows), runs_of(rows) if samples_test_rows else []
+    positions, test_rows = {}, 0
     for row in sorted(rows, key=lambda row: row.presented or 0):
-        position = along(row, against) or 0.0
+        position, mean = along(row, against) or 0.0, row.means[quantity] or 0.0
         error = error_of_curve(row, quantity, certain)
-        positions[position] = row.means[quantity], math.nan if error is None else error
+        variance, test_rows = variance_over_test_rows(quantity, mean, runs)
+        positions[position] = mean, math.nan if error is None else math.sqrt(error**2 + variance)
     kept = sorted((position, *values) for position, values in positions.items() if position > 0)
     if not kept:
         return None
     x, y, errors = np.array(kept, float).T
-    return Curve(x, y, errors, min(row.count for row in rows))
+    return Curve(x, y, errors, min(row.count for row in rows), test_rows > 0)
 
 
 def _along_the_axis(
@@ -120,8 +129,9 @@ def _along_the_axis(
     floor = np.array([allowed(statement.quantity, float(y)) for y in than.y])[positions[1]]
     wrong = np.abs(below) if is_near else -below if statement.kind == "below" else below
     excess = wrong - floor if is_near else wrong  # what noise would have to explain
-    as_stated = float(np.mean(excess <= 0))
     noise = rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)
+    is_sampled = (of.is_sampled or than.is_sampled) and not is_near
+    as_stated = float(np.mean(excess <= (-noise if is_sampled else 0.0)))
     against = (wrong > floor) & (excess > noise)
     words = (
         f"{100 * as_stated:.1f}% of the axis as stated, {100 * float(np.mean(against)):.1f}% against it beyond noise"
@@ -154,12 +164,21 @@ def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
         if curve is None:
             points.append(Point(name_of(point), Verdict.NOT_RUN))
             continue
-        x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
-        far = np.flatnonzero(ratio >= statement.before)
-        position = x[far[-1]] if len(far) else 0.0
-        earlier, later = ratio[x <= position], ratio[x >= 2 * position]
-        holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
-        share = f"{100 * position:.2g}% of its run"
-        words = f"{statement.before:g} times its last up to {share}, later {later.max():.3g} at most"
-        points.append(Point(name_of(point), Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words))
+        points.append(Point(name_of(point), *_at_critical_point(statement, curve)))
     return points
+
+
+def _at_critical_point(statement: CriticalStatement, curve: Curve) -> tuple[Verdict | None, str]:
+    """Return what a curve says of a critical point, in words; nothing where it ends too early to say."""
+    if curve.y[-1] <= 0:
+        return None, "its last value is 0, of which nothing is a multiple"
+    x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
+    far = np.flatnonzero(ratio >= statement.before)
+    position = x[far[-1]] if len(far) else 0.0
+    earlier, later = ratio[x <= position], ratio[x >= 2 * position]
+    words = f"{statement.before:g} times its last up to {100 * position:.2g}% of its run"
+    holds = len(far) > 0 and bool((earlier > statement.after).all() and (later <= statement.after).all())
+    if holds and not len(later):
+        return None, f"{words}, which is more than half of it"
+    words += f", later {later.max():.3g} at most" if len(later) else ""
+    return Verdict.SUPPORTED if holds else Verdict.CONTRADICTED, words

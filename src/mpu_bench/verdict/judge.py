@@ -286,9 +286,9 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
         return Judgement(Verdict.REPRODUCED, allowed)
     if not error:
         return Judgement(Verdict.NOT_REPRODUCED, allowed, 0.0)
-    own = published.deviation is not None and published.runs > 1
-    freedom = [measured.runs - 1, published.runs - 1] if own else [measured.runs - 1]
-    shares = [each / sum(squares) for each in reversed(squares)] if own else [1.0]
+    has_spread = published.deviation is not None and published.runs > 1
+    freedom = [measured.runs - 1, published.runs - 1] if has_spread else [measured.runs - 1]
+    shares = [each / sum(squares) for each in reversed(squares)] if has_spread else [1.0]
     degrees = 1 / sum(share * share / each for share, each in zip(shares, freedom, strict=True))
     from scipy.special import stdtr
 

@@ -1,46 +1,28 @@
-"""Runs of two solvers, paired over splits and seeds, and their differences: for claims, and for ``compare``.
+"""Values of two solvers, paired over splits and seeds, and their differences: for claims, and for ``compare``.
 
-`compare` sets runs side by side that have the same dataset, split and seed, and the same setting: the values of
-what varies within a dataset, such as a budget. A solver without a budget stands beside all budgets of the other. One
-run stands beside all seeds of the other where nothing in it is random; a single run of any other solver has one
-partner, since with more its own variance would vanish. In seconds, which always vary, only runs of one seed are paired,
-and only those of one machine. Errors are compared by their difference, all else by its ratio, since objectives, counts
-and seconds of several datasets have no common unit.
-
-On one dataset the pairs are those of the seeds, or where there are several splits, of the splits (each the mean over
-its seeds, which share its examples); the interval and the probability are those of the paired t test. Over datasets,
-what is paired is the mean of each, and the test is Wilcoxon's, as in `rank_tests`.
+One run stands beside all seeds of the other where nothing in it is random; a single run of any other solver has one
+partner, since with more its own variance would vanish. Training seconds that were disturbed count as missing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import Any, Literal, NamedTuple, TypeVar
-
-import numpy as np
-import scipy  # whose stats are imported where they are first used: they take a second of every command
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench import solvers
-from mpu_bench.errors import ConfigError, StoreError, nearest
-from mpu_bench.quantities import QUANTITIES, Record, is_seconds
-from mpu_bench.results.machines import comparable
-from mpu_bench.results.naming import better_way, problem_in
-from mpu_bench.scaled import parameters_in, short
+from mpu_bench.quantities import Record, is_seconds
 from mpu_bench.verdict.judge import rules
-from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
 
 _Value = TypeVar("_Value")
 
 
 def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
-    """Return a quantity by split and seed; of several rows of one seed the mean."""
+    """Return a quantity by split and seed, without disturbed seconds; of several rows of one seed the mean."""
     values: dict[Any, list[float]] = {}
     for row in rows:
-        if (value := row.value(quantity)) is not None:
+        if (value := row.judged(quantity)) is not None:
             values.setdefault(row.pair, []).append(value)
     return {key: fmean(several) for key, several in values.items()}
 
@@ -81,6 +63,17 @@ def partners(
         The mean over the seeds of the other, beside which a single run that is not certain stands; without it, such a
         run stands beside that of its own seed.
     """
+    of, than = beside(first, second, certain, mean)
+    return [(value, than[pair]) for pair, value in of.items() if pair in than]
+
+
+def beside(
+    first: Mapping[Any, _Value],
+    second: Mapping[Any, _Value],
+    certain: tuple[bool, bool],
+    mean: Callable[[Sequence[_Value]], _Value] | None = None,
+) -> tuple[Mapping[Any, _Value], Mapping[Any, _Value]]:
+    """Return both sides by the splits and seeds at which they stand beside each other; see `partners`."""
     sides = [first, second]
     for one, other in ((0, 1), (1, 0)):
         if is_single(sides[one]):
@@ -88,7 +81,7 @@ def partners(
                 sides[one] = _at_seeds_of(sides[other], sides[one], lambda several: several[0])
             elif mean is not None:
                 sides[other] = _at_seeds_of(sides[one], sides[other], mean)
-    return [(value, sides[1][pair]) for pair, value in sides[0].items() if pair in sides[1]]
+    return sides[0], sides[1]
 
 
 def _at_seeds_of(
@@ -145,345 +138,3 @@ def p_value_of(of: Difference | None) -> float | None:
     if of is None or of.error is None or (of.error and of.pairs < 2):
         return None
     return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
-
-
-#: the quantities that are compared where none is named
-COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
-_OF_OBJECTIVE = ("C", "regularization", "kernel")  # beside the problem, what makes an objective another function
-_SAME_AS_BUDGET = {"vectors"}
-_ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
-
-_Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A quantity of two solvers on one dataset, or over several.
-
-    Attributes
-    ----------
-    dataset : str
-        Empty over datasets.
-    setting : str
-        What else both have in common there, such as ``"budget=200"``.
-    quantity : str
-        One of `QUANTITIES`.
-    measure : {"difference", "ratio"}
-    first, second : float
-        The means of both; of ratios the geometric ones.
-    effect : float
-        The first less, or by, the second: the mean over pairs; over datasets the Hodges-Lehmann median.
-    low, high : float or None
-        The ends of its 95% interval; None where the pairs are too few for one, or do not vary.
-    p_value : float or None
-        That they do not differ, two-sided.
-    test : {"paired t", "Wilcoxon", ""}
-    pairs, wins, ties, losses : int
-        How many pairs there are, and in how many the first is better, equal, worse; where neither way is better, lower
-        counts as such.
-    remark : str
-        What limits the row, such as too few datasets.
-    """
-
-    dataset: str
-    setting: str
-    quantity: str
-    measure: Literal["difference", "ratio"]
-    first: float
-    second: float
-    effect: float
-    low: float | None
-    high: float | None
-    p_value: float | None
-    test: Literal["paired t", "Wilcoxon", ""]
-    pairs: int
-    wins: int
-    ties: int
-    losses: int
-    remark: str
-
-
-def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[Record]:
-    """Return the finished runs of a solver, without trials and those of earlier plans.
-
-    Parameters
-    ----------
-    records : iterable of Record
-        As a results folder has them.
-    solver : str
-        Its name, and where one of several of its settings is meant ``name=value`` of parameters, ``budget`` or
-        ``kernel``, as in ``"bpegasos maintenance=merging budget=100"``.
-    folder : str
-        What the results are called in messages.
-
-    Raises
-    ------
-    ConfigError
-        If there is no finished run of the solver, or none with these values.
-    """
-    name, *words = solver.split()
-    runs = [record for record in records if record.is_finished and not record.trial and not record.earlier]
-    names = {run.solver for run in runs}
-    if name not in names:
-        raise ConfigError(f"{folder}: has no finished run of a solver '{name}': {nearest(name, names)}")
-    runs = [run for run in runs if run.solver == name]
-    for word in words:
-        runs = _with_value(runs, word, folder)
-    return runs
-
-
-def _with_value(runs: Sequence[Record], word: str, folder: str) -> list[Record]:
-    name, _, value = word.partition("=")
-    given = [_settings(run) for run in runs]
-    known = {each for settings in given for each in settings}
-    if name not in known:
-        raise ConfigError(f"{folder}: {runs[0].solver} has no '{name}': {nearest(name, known)}")
-    values = {settings[name] for settings in given if name in settings}
-    if value not in values:
-        raise ConfigError(f"{folder}: {runs[0].solver} was not run with '{word}': {nearest(value, values)}")
-    return [run for run, settings in zip(runs, given, strict=True) if settings.get(name) == value]
-
-
-def _settings(run: Record) -> dict[str, str]:
-    """Return what a run was made with, by name: its parameters, its budget, its kernel; none of what it has not."""
-    settings = {name: short(value) for name, value in parameters_in(run.parameters).items()} | {"kernel": run.kernel}
-    if run.budget_vectors is not None:
-        settings["budget"] = str(run.budget_vectors)
-    return settings
-
-
-class Sides:
-    """The runs of two solvers, those that can be paired found by dataset and setting.
-
-    Parameters
-    ----------
-    first, second : sequence of Record
-        As `runs_of` returns them.
-
-    Raises
-    ------
-    StoreError
-        If they have no dataset and setting in common.
-    """
-
-    def __init__(self, first: Sequence[Record], second: Sequence[Record]) -> None:
-        self._sides = first, second
-        made_with = {id(run): _settings(run) for side in self._sides for run in side}
-        names = {name for side in self._sides for name in _varying(side, made_with)}
-        names -= _SAME_AS_BUDGET if "budget" in names else set()
-        self._settings = {
-            run: {name: value for name, value in settings.items() if name in names}
-            for run, settings in made_with.items()
-        }
-        self._blocks = {
-            (dataset, setting): both
-            for dataset in dict.fromkeys(run.dataset for run in first)
-            for setting, both in self._common([[run for run in side if run.dataset == dataset] for side in self._sides])
-        }
-        if not self._blocks:
-            names_of = " and ".join(side[0].solver for side in self._sides)
-            raise StoreError(f"{names_of} have no dataset with one setting in common: there is nothing to pair")
-
-    def _common(self, both: Sequence[Sequence[Record]]) -> Iterator[tuple[str, tuple[list[Record], list[Record]]]]:
-        """Yield the runs of both on a dataset by the settings that they share."""
-        own = [dict.fromkeys(tuple(self._settings[id(run)].items()) for run in side) for side in both]
-        shared = dict.fromkeys(
-            tuple((dict(one) | dict(other)).items())
-            for one in own[0]
-            for other in own[1]
-            if _agree(dict(one), dict(other))
-        )
-        for setting in shared:
-            first, second = ([run for run in side if _agree(self._settings[id(run)], dict(setting))] for side in both)
-            yield " ".join(f"{name}={value}" for name, value in setting), (first, second)
-
-    def only_in(self, side: Literal[0, 1]) -> list[str]:
-        """Return which runs of one side have no partner: datasets, or settings and seeds of one."""
-        paired = {id(pair[side]) for both in self._blocks.values() for pair in _partners(*both)}
-        alone: dict[str, list[str]] = {}
-        for run in self._sides[side]:
-            if id(run) not in paired:
-                setting = self._settings[id(run)]
-                words = [*(f"{name}={value}" for name, value in setting.items()), f"seed={run.seed}"]
-                if run.split:
-                    words.insert(0, f"split={run.split}")
-                alone.setdefault(run.dataset, []).append(" ".join(words))
-        common = {dataset for dataset, _ in self._blocks}
-        return [
-            f"{dataset} ({_shortened(words)})" if dataset in common else dataset for dataset, words in alone.items()
-        ]
-
-    def unlike(self) -> list[str]:
-        """Return which parameters, or kernels, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
-        found: dict[str, dict[str, None]] = {}
-        for (dataset, _), (first, second) in self._blocks.items():
-            settings = _settings(first[0]), _settings(second[0])
-            for name, value in settings[0].items():
-                other = settings[1].get(name, value)
-                if other != value and name not in _SAME_AS_BUDGET:
-                    found.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
-        return [f"{words} ({_shortened(list(datasets))})" for words, datasets in found.items()]
-
-    def on_other_machines(self) -> int:
-        """Return of how many pairs the runs were made on different machines: their seconds are not compared."""
-        pairs = [pair for both in self._blocks.values() for pair in _partners(*both, "train_seconds")]
-        return sum(not comparable("train_seconds", [one], [other]) for one, other in pairs)
-
-    def compare(self, quantities: Collection[str]) -> list[Comparison]:
-        """Return the comparisons in these quantities, as far as both have them: by dataset, then over datasets."""
-        return [row for quantity in quantities for row in self._compare(quantity)]
-
-    def why_not_compared(self, quantity: str) -> str:
-        """Return why no run of the two can be compared in a quantity of which `compare` has no row."""
-        sides = [[run for block in self._blocks.values() for run in block[side]] for side in (0, 1)]
-        values = [[value for run in side if (value := run.value(quantity)) is not None] for side in sides]
-        if not all(values):
-            return "neither has it" if not any(values) else f"the {'second' if values[0] else 'first'} has none"
-        if not _is_difference(quantity) and not all(max(each) > 0 for each in values):
-            return "a ratio needs numbers above 0"
-        return "no pair of runs has it that can be compared"
-
-    def _compare(self, quantity: str) -> Iterator[Comparison]:
-        over_datasets: dict[_Subject, list[Comparison]] = {}
-        for (dataset, setting), (first, second) in self._blocks.items():
-            if quantity != "objective" or _have_one_problem(first[0], second[0]):
-                pairs, unit = _pairs(first, second, quantity)
-                if len(pairs):
-                    subject = _Subject(setting, quantity, better_way(quantity, first[0]))
-                    row = _on_dataset(dataset, subject, pairs, unit)
-                    over_datasets.setdefault(subject, []).append(row)
-                    yield row
-        for subject, rows in over_datasets.items():
-            if len(rows) > 1:
-                yield _over_datasets(subject, rows)
-
-
-class _Subject(NamedTuple):
-    """What is compared on each dataset and over all."""
-
-    setting: str
-    quantity: str
-    better: str  #: "lower", "higher" or neither
-
-
-def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Return whether what both name has the same value."""
-    return all(other.get(name, value) == value for name, value in one.items())
-
-
-def _varying(runs: Sequence[Record], settings: Mapping[int, Mapping[str, str]]) -> set[str]:
-    """Return what has several values on one dataset."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for run in runs:
-        for name, value in settings[id(run)].items():
-            values.setdefault((run.dataset, name), set()).add(value)
-    return {name for (_, name), several in values.items() if len(several) > 1}
-
-
-def _have_one_problem(first: Record, second: Record) -> bool:
-    """Return whether two objectives are values of one function."""
-    settings = _settings(first), _settings(second)
-    return problem_in(first) == problem_in(second) and all(
-        settings[0].get(name) == settings[1].get(name) for name in _OF_OBJECTIVE
-    )
-
-
-def _shortened(words: Sequence[str], most: int = 5) -> str:
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _partners(first: Sequence[Record], second: Sequence[Record], quantity: str = "") -> list[tuple[Record, Record]]:
-    """Return the runs of both that have a partner in a quantity."""
-    certain = is_certain(quantity, first), is_certain(quantity, second)
-    return partners({run.pair: run for run in first}, {run.pair: run for run in second}, certain)
-
-
-def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str]:
-    """Return the pairs of a quantity, shape (N, 2), and what each is of: a seed or a split."""
-    by_split: dict[str, list[tuple[float, float]]] = {}
-    for one, other in _partners(first, second, quantity):
-        a, b = one.value(quantity), other.value(quantity)
-        if a is None or b is None or not comparable(quantity, [one], [other]):
-            continue
-        if _is_difference(quantity) or min(a, b) > 0:
-            by_split.setdefault(one.split or "", []).append((a, b))
-    several = len(by_split) > 1
-    means = [[fmean(side) for side in zip(*pairs, strict=True)] for pairs in by_split.values()]
-    pairs = means if several else [pair for of_split in by_split.values() for pair in of_split]
-    return np.array(pairs, np.float64).reshape(len(pairs), 2), "split" if several else "seed"
-
-
-def _is_difference(quantity: str) -> bool:
-    """Return whether a quantity is compared by its difference: shares are."""
-    return QUANTITIES[quantity].is_in_percent
-
-
-def _on_dataset(dataset: str, subject: _Subject, pairs: _Array, unit: str) -> Comparison:
-    differences = _differences(subject.quantity, pairs)
-    mean, low, high, p_value = float(differences.mean()), None, None, None
-    count, remarks = len(pairs), []
-    is_constant = count > 1 and np.ptp(differences) <= _ROUNDING * np.abs(differences).max()
-    if is_constant:
-        remarks.append(f"{'the same difference' if differences.any() else 'equal'} at every {unit}")
-    elif count == 1:
-        remarks.append(f"one {unit}: no test")
-    if count > 1 and not is_constant:
-        test = scipy.stats.ttest_1samp(differences, 0.0)
-        low, high = (float(end) for end in test.confidence_interval(1 - LEVEL))
-        p_value = float(test.pvalue)
-        if unit == "split":
-            remarks.append("splits share examples, so p is too small")
-    return _row(dataset, subject, pairs, (mean, low, high, p_value), "; ".join(remarks))
-
-
-def _over_datasets(subject: _Subject, rows: Sequence[Comparison]) -> Comparison:
-    pairs = np.array([(row.first, row.second) for row in rows])
-    differences = np.array([row.effect for row in rows])
-    if not _is_difference(subject.quantity):
-        differences = np.log(differences)
-    middle = typical(differences) or (float(np.median(differences)), None, None)
-    p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
-    few = f"too few datasets: {len(rows)} of {LEAST_PAIRS} needed"
-    return _row("", subject, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
-
-
-def _differences(quantity: str, pairs: _Array) -> _Array:
-    """Return differences of a quantity, or of its logarithms."""
-    values = pairs if _is_difference(quantity) else np.log(pairs)
-    differences: _Array = values[:, 0] - values[:, 1]
-    return differences
-
-
-def _row(
-    dataset: str,
-    subject: _Subject,
-    pairs: _Array,
-    estimate: tuple[float, float | None, float | None, float | None],
-    remark: str,
-) -> Comparison:
-    is_difference = _is_difference(subject.quantity)
-    effect, low, high = (each if is_difference or each is None else math.exp(each) for each in estimate[:3])
-    means = pairs.mean(axis=0) if is_difference else np.exp(np.log(pairs).mean(axis=0))
-    off = pairs[:, 0] - pairs[:, 1]
-    off[np.abs(off) <= _ROUNDING * np.abs(pairs).max(axis=1)] = 0.0
-    better, worse = (off > 0, off < 0) if subject.better == "higher" else (off < 0, off > 0)
-    assert effect is not None
-    return Comparison(
-        dataset=dataset,
-        setting=subject.setting,
-        quantity=subject.quantity,
-        measure="difference" if is_difference else "ratio",
-        first=float(means[0]),
-        second=float(means[1]),
-        effect=effect,
-        low=low,
-        high=high,
-        p_value=estimate[3],
-        test="" if estimate[3] is None else "paired t" if dataset else "Wilcoxon",
-        pairs=len(pairs),
-        wins=int(better.sum()),
-        ties=int((off == 0).sum()),
-        losses=int(worse.sum()),
-        remark=remark,
-    )

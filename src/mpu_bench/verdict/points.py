@@ -11,13 +11,21 @@ from functools import lru_cache, singledispatch
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from mpu_bench.config.rules import After, AlikeStatement, OrderStatement, SlopeStatement, TrendStatement, Where
+from mpu_bench.config.rules import (
+    After,
+    AlikeStatement,
+    NumberStatement,
+    OrderStatement,
+    SlopeStatement,
+    TrendStatement,
+    Where,
+)
 from mpu_bench.quantities import Record, is_accuracy, quantity_of
-from mpu_bench.results.machines import runs_of, why_not_comparable, with_runs
+from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable, with_runs
 from mpu_bench.results.means import Summary, curve_identity
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import rules
-from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, is_single, mean_of, unpaired
+from mpu_bench.verdict.pairs import Difference, beside, by_pair, difference, is_certain, is_single, mean_of, unpaired
 from mpu_bench.verdict.verdict import Verdict
 
 
@@ -161,9 +169,9 @@ class Sample(NamedTuple):
 
 
 def why_not_judged(quantity: str, other: str, of: Sample, than: Sample) -> str:
-    """Return why two samples are not set against each other though both have values; nothing if they are."""
+    """Return why two samples are not set against each other though both were measured; nothing if they are."""
     if not of.values or not than.values:
-        return ""
+        return why_disturbed(quantity, of.runs, than.runs) if of.runs and than.runs else ""
     sides = [of.runs, than.runs]
     # where one has a single run of a split, it stands beside all of the other
     if _is_paired(of, than) and is_single(of.values) == is_single(than.values):
@@ -190,20 +198,26 @@ def sample_of(
         return _read_off(statement.quantity, where, where.after, evidence, point)
     over = statement.over if isinstance(statement, OrderStatement) else None
     rows = selected(evidence.runs, where, point)
-    values, reason = _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset})
-    runs = rows if over is None else ()
-    sample = Sample(values, is_certain(statement.quantity, rows), dataset, runs=runs, reason=reason)
-    return _with_test_rows(sample, statement.quantity) if evidence.samples_test_rows else sample
+    return _with_test_rows(
+        _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset}), statement.quantity, evidence
+    )
 
 
-def _with_test_rows(sample: Sample, quantity: str) -> Sample:
-    """Return a sample of a share of test rows, with what its mean varies by over other test rows."""
-    declared = quantity_of(quantity)
-    rows = sum({run.split: run.n_test or 0 for run in sample.runs}.values())
-    if declared is None or declared.rows != "n_test" or not rows or not sample.values:
+def _with_test_rows(sample: Sample, quantity: str, evidence: Evidence) -> Sample:
+    """Return a sample with what its mean varies by over other test rows, of which these are a sample."""
+    if not evidence.samples_test_rows or not sample.values:
         return sample
-    whole = 100 / declared.scale
-    return sample._replace(variance=sample.mean * (whole - sample.mean) / rows, test_rows=rows)
+    variance, rows = variance_over_test_rows(quantity, sample.mean, sample.runs)
+    return sample._replace(variance=variance, test_rows=rows)
+
+
+def variance_over_test_rows(quantity: str, mean: float, runs: Iterable[Record]) -> tuple[float, int]:
+    """Return what a mean share of test rows varies by over others, and how many these are; 0 for no such share."""
+    declared = quantity_of(quantity)
+    rows = sum({run.split: run.n_test or 0 for run in runs}.values())
+    if declared is None or declared.rows != "n_test" or not rows:
+        return 0.0, 0
+    return max(mean * (100 / declared.scale - mean), 0.0) / rows, rows
 
 
 def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
@@ -219,11 +233,13 @@ def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, poi
         return Sample({}, False, dataset, is_of_curve=True)
     if not after.later:
         rows = [max(rows, key=lambda row: row.presented or 0)]
-    certain = is_certain(quantity, rows)
-    errors = [error_of_curve(row, quantity, certain) for row in rows]
+    certain, runs = is_certain(quantity, rows), runs_of(rows)
+    errors = [error for row in rows if (error := error_of_curve(row, quantity, certain)) is not None]
     values = {0: fmean(row.means[quantity] or 0.0 for row in rows)}
-    error = None if None in errors else fmean(map(float, filter(None, errors))) if any(errors) else 0.0
-    return Sample(values, certain, dataset, error, is_of_curve=True, runs=runs_of(rows))
+    error = fmean(errors) if len(errors) == len(rows) else None
+    reason = why_disturbed(quantity, runs)
+    sample = Sample(values, certain, dataset, error, is_of_curve=True, runs=runs, reason=reason)
+    return _with_test_rows(sample, quantity, evidence)
 
 
 def error_of_curve(row: Summary, quantity: str, certain: bool) -> float | None:
@@ -243,12 +259,21 @@ def apart_of(of: Sample, than: Sample) -> Difference | None:
     """Return ``than`` - ``of``: paired, unless they are of other data or one was read off a mean curve."""
     if not of.values or not than.values:
         return None
-    if _is_paired(of, than):
-        apart = difference(of.values, than.values, (of.certain, than.certain))
-        if apart is None or apart.error is None:
-            return apart
-        return apart._replace(error=math.sqrt(apart.error**2 + of.variance + than.variance))
-    return unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
+    if not _is_paired(of, than):
+        return unpaired_of(of, than)
+    apart = difference(of.values, than.values, (of.certain, than.certain))
+    return apart and with_variance(apart, of.variance + than.variance)
+
+
+def unpaired_of(of: Sample, than: Sample) -> Difference:
+    """Return ``than`` - ``of``, by their means alone."""
+    apart = unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
+    return with_variance(apart, of.variance + than.variance)
+
+
+def with_variance(apart: Difference, variance: float) -> Difference:
+    """Return a difference with a further variance, of test rows, in its error."""
+    return apart if apart.error is None else apart._replace(error=math.sqrt(apart.error**2 + variance))
 
 
 def _error_of(sample: Sample) -> float | None:
@@ -266,34 +291,37 @@ def logarithms(sample: Sample) -> Sample:
 
 def _over(
     rows: Sequence[Record], over: Where | None, quantity: str, evidence: Evidence, point: Mapping[str, Any]
-) -> tuple[Mapping[Any, float], str]:
-    """Return how many times larger a quantity is of ``over``, by split and seed, and why that is not judged.
-
-    The quantity itself where ``over`` is None.
-    """
-    of = by_pair(rows, quantity)
+) -> Sample:
+    """Return how many times larger a quantity is of ``over``; the quantity itself where ``over`` is None."""
+    of, dataset = by_pair(rows, quantity), point.get("dataset", "")
     if over is None:
-        return of, ""
+        return Sample(of, is_certain(quantity, rows), dataset, runs=rows)
     rest = selected(evidence.runs, over, point)
-    others = by_pair(rest, quantity)
-    ratios = {key: others[key] / of[key] for key in of if key in others and of[key] > 0}
-    return ratios, why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(rest, ratios))
+    certain = is_certain(quantity, rows), is_certain(quantity, rest)
+    own, others = beside(of, by_pair(rest, quantity), certain)
+    ratios = {key: others[key] / own[key] for key in own if key in others and own[key] > 0}
+    reason = why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(rest, ratios))
+    return Sample(ratios, all(certain), dataset, reason=reason)
 
 
 class Entry(NamedTuple):
-    """What a trend or a slope has at a point; ``runs`` and ``reason`` as of a sample."""
+    """What a trend or a slope has at a point."""
 
     point: Mapping[str, Any]
-    values: Mapping[Any, float]
-    runs: Sequence[Record]
-    reason: str
+    sample: Sample
 
 
 def entry_at(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Entry:
     """Return what the quantity of a statement comes to at one of the points that it goes along."""
     rows = selected(evidence.runs, statement.of, point)
-    values, reason = _over(rows, statement.over, statement.quantity, evidence, point)
-    return Entry(point, values, rows if statement.over is None else (), reason)
+    sample = _over(rows, statement.over, statement.quantity, evidence, point)
+    return Entry(point, _with_test_rows(sample, statement.quantity, evidence))
+
+
+def sample_at(statement: NumberStatement, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
+    """Return what the quantity of a statement on a number comes to at a point."""
+    rows = selected(evidence.runs, statement.of, point)
+    return _with_test_rows(_over(rows, None, statement.quantity, evidence, point), statement.quantity, evidence)
 
 
 def words_of(where: Where) -> str:

@@ -169,6 +169,8 @@ def _names(results: Results) -> dict[int, str]:
 
 def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Mismatch]:
     a, b = left.value(quantity.name), right.value(quantity.name)
+    if a is None and b is not None:
+        return [Mismatch(quantity.heading, "none", quantity.text(b))]
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
     form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
@@ -180,6 +182,8 @@ def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[
     mismatches = []
     for quantity in _ERRORS:
         a, b, n = left.value(quantity.name), right.value(quantity.name), left.value(quantity.rows)
+        if a is None and b is not None:
+            mismatches.append(Mismatch(quantity.heading, "none", quantity.text(b)))
         if a is None or b is None or (rounding and not n):
             continue
         mean = (a + b) / 2

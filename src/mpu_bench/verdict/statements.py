@@ -23,11 +23,12 @@ from mpu_bench.config.rules import (
 )
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import QUANTITIES, Record, is_accuracy
-from mpu_bench.results.machines import why_not_comparable
+from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable
+from mpu_bench.results.means import along
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import rules
-from mpu_bench.verdict.pairs import Difference, by_pair, difference, is_certain, mean_of, p_value_of, unpaired
+from mpu_bench.verdict.pairs import Difference, by_pair, difference, p_value_of
 from mpu_bench.verdict.points import (
     Entry,
     Evidence,
@@ -39,12 +40,15 @@ from mpu_bench.verdict.points import (
     logarithms,
     name_of,
     points_of,
+    sample_at,
     sample_of,
     scaled,
     selected,
     tolerance_of,
+    unpaired_of,
     verdict_at,
     why_not_judged,
+    with_variance,
     words_of,
 )
 from mpu_bench.verdict.verdict import Verdict
@@ -154,11 +158,10 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
     assert statement.within is not None
     points = []
     for point in statement.points():
-        rows = selected(evidence.runs, statement.of, point)
-        values = by_pair(rows, statement.quantity)
-        given = dict.fromkeys(values, statement.printed)
-        apart = difference(values, given, (is_certain(statement.quantity, rows), True))
-        words = f"{_number(fmean(values.values()), statement.quantity)}" if values else ""
+        sample = sample_at(statement, evidence, point)
+        apart = difference(sample.values, dict.fromkeys(sample.values, statement.printed), (sample.certain, True))
+        words = f"{_number(sample.mean, statement.quantity)}" if apart else ""
+        apart = apart and with_variance(apart, sample.variance)
         points.append(Point(name_of(point), _near(apart, statement.within), words))
     return points
 
@@ -185,28 +188,33 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
         for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
-            low, high = before.values, after.values
-            if low and high and (reason := _why_no_step(statement.quantity, before, after)):
+            low, high = before.sample, after.sample
+            if reason := _why_no_step(statement.quantity, before, after):
                 points.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
                 continue
-            between = unpaired(mean_of(low.values()), mean_of(high.values())) if low and high else None
-            signed = between and Difference(sign * between.mean, between.error)
-            means = [fmean(each.values()) for each in (low, high) if each]
-            words = " to ".join(f"{mean:.4g}" for mean in means) if between else ""
-            floor = _floor(statement, fmean(low.values())) if low else 0.0
-            points.append(Point(whole, verdict_at(signed, floor, beyond_noise=statement.most), words))
+            if not low.values or not high.values:
+                points.append(Point(whole, Verdict.NOT_RUN))
+                continue
+            between = unpaired_of(low, high)
+            signed = between._replace(mean=sign * between.mean)
+            beyond_noise = statement.most or low.test_rows > 0
+            verdict = verdict_at(signed, _floor(statement, low.mean), beyond_noise=beyond_noise)
+            points.append(Point(whole, verdict, f"{low.mean:.4g} to {high.mean:.4g}"))
     return points
 
 
 def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Return the first and the last entry that have values; of none, the first and the last."""
-    measured = [entry for entry in entries if entry.values]
+    measured = [entry for entry in entries if entry.sample.values]
     kept = measured if len(measured) > 1 else entries
     return [kept[0], kept[-1]]
 
 
 def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
-    return before.reason or after.reason or why_not_comparable(quantity, name_of(before.point), after.runs, before.runs)
+    low, high = before.sample, after.sample
+    if not low.values or not high.values:
+        return why_disturbed(quantity, low.runs, high.runs) if low.runs and high.runs else ""
+    return low.reason or high.reason or why_not_comparable(quantity, name_of(before.point), high.runs, low.runs)
 
 
 def _steps(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
@@ -214,7 +222,7 @@ def _steps(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     before = entries[0]
     for entry in entries[1:]:
         yield before, entry
-        if entry.values or not before.values:
+        if entry.sample.values or not before.sample.values:
             before = entry
 
 
@@ -242,26 +250,28 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
 
 
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
-    if statement.against in ("presented", "passes"):  # along the curve of the same runs
-        return ""
-    measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).values]
-    sides = [entry.runs for entry in measured]
+    if statement.against in _ALONG_CURVES:  # of the same runs
+        curves = [row for member in members for row in selected(evidence.curves, statement.of, member)]
+        return why_disturbed(statement.quantity, runs_of(curves))
+    measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).sample.values]
+    sides = [entry.sample.runs for entry in measured]
     other = name_of(measured[0].point) if measured else ""
-    reasons = [entry.reason for entry in measured] + [why_not_comparable(statement.quantity, other, *sides)]
+    reasons = [entry.sample.reason for entry in measured] + [why_not_comparable(statement.quantity, other, *sides)]
     return next(filter(None, reasons), "")
 
 
+_ALONG_CURVES = ("presented", "passes")
 #: what of a point tells the positions on an axis apart
 _PLACES = {"n": ("dataset",), "budget_vectors": ("budget",)}
 
 
 def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Mapping[str, Any]]) -> list[Any]:
-    if statement.against in ("presented", "passes"):
+    if statement.against in _ALONG_CURVES:
         return [_curve_part(statement, evidence, point) for point in points]
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
         position = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
-        values = entry_at(statement, evidence, point).values
+        values = entry_at(statement, evidence, point).sample.values
         for key, value in values.items() if len(position) == 1 else ():
             of_seed.setdefault(key, {})[position.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)
@@ -270,10 +280,10 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
 
 def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> tuple[Any, Any]:
     rows = [
-        (row.presented, row.means[statement.quantity])
+        (x, y)
         for row in selected(evidence.curves, statement.of, point)
-        if (statement.start or 0) <= (row.presented or 0) <= (statement.up_to or math.inf)
-        and row.means.get(statement.quantity)
+        if (x := along(row, statement.against)) and (y := row.means.get(statement.quantity))
+        if (statement.start or 0) <= x <= (statement.up_to or math.inf)
     ]
     return [x for x, _ in rows], [y for _, y in rows]
 
@@ -291,12 +301,19 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
         pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
-        ratios = [low / high for low, high in pairs if low is not None and high]
+        ratios = [_share_of(low, high) for low, high in pairs if low is not None and high is not None]
         most = max(ratios, default=math.nan)
         result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
         words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
         points.append(Point(name_of(point), result, words))
     return points
+
+
+def _share_of(value: float, bound: float) -> float:
+    """Return a value over its bound; of a bound of 0, nothing or without end."""
+    if bound > 0:
+        return value / bound
+    return 0.0 if value <= bound else math.inf
 
 
 def _bound(against: Sequence[str | float], row: Record) -> float | None:

@@ -65,6 +65,18 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     assert complaint("adlut") == "there is no dataset 'adlut'; did you mean 'adult'?"
 
 
+def test_a_positive_class_called_rest_is_told_from_the_others(own):
+    own("mine", MINIMAL.replace('["-1", "+1"]', '{rest: "0", run: "1"}') + "options: [positive]\n")
+    assert catalog.card("mine", {"positive": ["rest"]}).class_names == ("others", "rest")
+    assert catalog.card("mine", {"positive": ["run"]}).class_names == ("rest", "run")
+
+
+def test_a_label_is_of_one_class(own):
+    path = own("mine", MINIMAL.replace('["-1", "+1"]', '{low: [0, 1], high: [" 1", 2]}'))
+    where = f"{path.relative_to(Path.cwd())}, line 6: classes"
+    assert complaint("mine") == f"{where}: the label ' 1' is in two classes, 'low' and 'high'"
+
+
 def test_options_replace_the_keys_they_name():
     card = catalog.card("mnist", {"positive": [8], "divide_by": 256})
     assert card.positive == ("8",)
@@ -135,6 +147,7 @@ def test_a_card_may_extend_another(own):
         (MINIMAL.replace("make it}", "make it, sha256: abc}"), ", line 4: files.points.sha256: must match"),
         (MINIMAL.replace("train: points", "train: point"), "file 'point' is used, but 'files' does not list it"),
         (MINIMAL.replace("features: 2", "features: 2\nstorage: dens"), ", line 8: storage: must be 'auto', 'dense'"),
+        (MINIMAL + "multiply_by: 0\n", ", line 8: multiply_by: must not be 0"),
         (MINIMAL + "scale: standard\n", ", line 8: scale: 'standard' fills every zero; it needs 'storage: dense'"),
         (
             MINIMAL + "expect:\n  train: {rows: 3, classes: {'-1': 1, '+1': 1}}\n",

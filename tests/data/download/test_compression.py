@@ -48,6 +48,19 @@ def test_the_first_bytes_decide(name: str, pack: Callable[[bytes], bytes], kind:
     assert stream.closed
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_damaged_stream_after_another_is_not_the_end(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """As of a file packed in parallel, or several packed ones put together."""
+    path, second = tmp_path / "f", pack(b"second\n")
+    path.write_bytes(pack(b"first\n") + bytes(512) * (pack is not bz2.compress) + second)
+    with open_content(path) as stream:
+        assert stream.read() == b"first\nsecond\n"
+    for damaged in (b"\x42\x00" + second[2:], second[:-4], b"garbage"):
+        path.write_bytes(pack(b"first\n") + damaged)
+        with pytest.raises(SourceError, match=r"damaged|cut short"), open_content(path) as stream:
+            stream.read()
+
+
 @pytest.mark.parametrize("content", [b"", b"B", b"BZh is how this text begins", b"\x1f", b"\x00\x00\x08\x03"])
 def test_plain_content_that_may_mislead(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "f"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.downloads import DATA, IMPATIENT, known, left, message
+from tests.downloads import DATA, known, left, message
 from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataDirectory
@@ -40,7 +40,7 @@ def test_a_full_disk(server: Server, home: DataDirectory, monkeypatch: pytest.Mo
     assert "The disk is full" in text
     assert str(home.folder) in text
     assert not home.path(file).exists()
-    assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
+    assert fetch(file, home).path.read_bytes() == DATA
     assert server.ranges("a9a") == [None, "bytes=100000-"]
 
 
@@ -56,7 +56,7 @@ def test_a_disk_that_fills_up_with_the_last_note(
         assert "The disk is full" in message(file, home)
     part = home.partial_path(file, server.url("a9a")).name
     assert left(home) == [part, f"{part}.json"]
-    assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
+    assert fetch(file, home).path.read_bytes() == DATA
     assert server.count("a9a") == 1
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.downloads import DATA, IMPATIENT, Told, known, left, message, put, sha256
+from tests.downloads import DATA, IMPATIENT, Recorder, known, left, message, put, sha256
 from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
@@ -25,7 +25,7 @@ from mpu_bench.errors import FetchError
 class TestFetch:
     def test_downloads_checks_and_remembers(self, server: Server, home: DataDirectory) -> None:
         file = known("a9a", server.put("a9a", DATA))
-        fetched = fetch(file, home, policy=IMPATIENT)
+        fetched = fetch(file, home)
         assert fetched == Fetched(home.folder / "files" / "a9a", sha256(DATA), sha256(DATA), server.url("a9a"))
         assert fetched.path.read_bytes() == DATA
         assert left(home) == ["a9a", "a9a.lock.json"]
@@ -34,7 +34,7 @@ class TestFetch:
         self, server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = known("a9a", server.put("a9a", DATA))
-        first = fetch(file, home, policy=IMPATIENT)
+        first = fetch(file, home)
         monkeypatch.setattr(
             "mpu_bench.data.download.fetch.digest_file", lambda *_arguments: pytest.fail("the file was read again")
         )
@@ -44,41 +44,41 @@ class TestFetch:
 
     def test_a_touched_file_is_hashed_again(self, server: Server, home: DataDirectory) -> None:
         file = known("a9a", server.put("a9a", DATA))
-        first = fetch(file, home, policy=IMPATIENT)
+        first = fetch(file, home)
         os.utime(first.path, ns=(1, 1))
         assert fetch(file, home) == first
         assert json.loads(home.pin_path(file).read_text())["modified"] == 1
 
     def test_a_subfolder_in_the_name(self, server: Server, home: DataDirectory) -> None:
-        fetched = fetch(known("uci/a b", server.put("uci/a%20b", DATA)), home, policy=IMPATIENT)
+        fetched = fetch(known("uci/a b", server.put("uci/a%20b", DATA)), home)
         assert fetched.path == home.folder / "files" / "uci" / "a b"
 
     def test_the_next_address_serves_when_the_first_does_not(self, server: Server, home: DataDirectory) -> None:
         wrong, right = server.put("wrong", b"other"), server.put("right", DATA)
-        fetched = fetch(known("a9a", server.url("missing"), wrong, right), home, policy=IMPATIENT)
+        fetched = fetch(known("a9a", server.url("missing"), wrong, right), home)
         assert fetched.origin == right
         assert left(home) == ["a9a", "a9a.lock.json"]
 
     def test_recompressed_content_is_right(self, server: Server, home: DataDirectory) -> None:
         url = server.put("f.bz2", gzip.compress(DATA))
         file = RemoteFile("f.bz2", (url,), (sha256(bz2.compress(DATA)),), content_sha256=sha256(DATA))
-        fetched = fetch(file, home, policy=IMPATIENT)
+        fetched = fetch(file, home)
         assert fetched.content_sha256 == sha256(DATA)
         assert fetched.sha256 == sha256(gzip.compress(DATA)) or fetched.path.read_bytes()[:2] == b"\x1f\x8b"
 
     def test_a_server_that_compresses_on_the_way(self, server: Server, home: DataDirectory) -> None:
         compressed = Answer(body=gzip.compress(DATA), headers={"Content-Encoding": "gzip"})
-        fetched = fetch(known("a9a", server.put("a9a", DATA, compressed)), home, policy=IMPATIENT)
+        fetched = fetch(known("a9a", server.put("a9a", DATA, compressed)), home)
         assert fetched.content_sha256 == sha256(DATA)
 
     def test_user_name_and_password_are_not_shown(self, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", DATA).replace("http://", "http://me:secret@")
-        assert fetch(known("a9a", url), home, policy=IMPATIENT).origin == server.url("a9a")
+        assert fetch(known("a9a", url), home).origin == server.url("a9a")
         assert "secret" not in message(known("b", url.replace("a9a", "b")), home)
 
     def test_clean_deletes_and_keeps_the_pinned_hash(self, server: Server, home: DataDirectory) -> None:
         file = RemoteFile("a9a", (server.put("a9a", DATA),))
-        fetch(file, home, policy=IMPATIENT)
+        fetch(file, home)
         assert clean(file, home) == len(DATA)
         assert left(home) == ["a9a.lock.json"]
         assert clean(file, home) == 0
@@ -115,7 +115,7 @@ class TestByHand:
 class TestVerify:
     def test_finds_what_size_and_time_hide(self, server: Server, home: DataDirectory) -> None:
         file = known("a9a", server.put("a9a", DATA))
-        path = fetch(file, home, policy=IMPATIENT).path
+        path = fetch(file, home).path
         before = path.stat()
         path.write_bytes(DATA[:-1] + b"?")
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -124,13 +124,13 @@ class TestVerify:
 
     def test_a_good_file(self, server: Server, home: DataDirectory) -> None:
         file = known("a9a", server.put("a9a", DATA))
-        assert verify(fetch(file, home, policy=IMPATIENT) and file, home).origin == server.url("a9a")
+        assert verify(fetch(file, home) and file, home).origin == server.url("a9a")
 
     def test_a_missing_file(self, home: DataDirectory) -> None:
         assert str(home.folder / "files" / "a9a") in message(known("a9a"), home, verify)
 
     def test_a_card_that_changed_asks_for_another_file(self, server: Server, home: DataDirectory) -> None:
-        fetch(RemoteFile("a9a", (server.put("a9a", DATA),)), home, policy=IMPATIENT)
+        fetch(RemoteFile("a9a", (server.put("a9a", DATA),)), home)
         changed = known("a9a", server.url("a9a"), content=b"new")
         assert not have(changed, home)
         assert "wrong hash" in message(changed, home)
@@ -142,7 +142,7 @@ class TestMirrors:
         folder.mkdir()
         (folder / "a9a").write_bytes(DATA)
         home = DataDirectory(tmp_path / "home", (str(folder),))
-        fetched = fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT)
+        fetched = fetch(known("a9a", server.put("a9a", DATA)), home)
         assert fetched.origin == str(folder / "a9a")
         assert not fetched.path.samefile(folder / "a9a")
         assert server.requests == []
@@ -157,19 +157,19 @@ class TestMirrors:
     def test_a_web_mirror_is_first(self, server: Server, tmp_path: Path) -> None:
         server.put("mirror/a9a", DATA)
         home = DataDirectory(tmp_path, (server.url("mirror/"),))
-        assert fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT).path.read_bytes() == DATA
+        assert fetch(known("a9a", server.put("a9a", DATA)), home).path.read_bytes() == DATA
         assert [request.path for request in server.requests] == ["/mirror/a9a"]
 
     def test_a_key_in_the_path_of_a_mirror_is_not_shown(self, server: Server, tmp_path: Path) -> None:
         server.put("s3cret/t0ken/a9a", DATA, Answer(status=503), Answer(status=503))
-        home, told = DataDirectory(tmp_path, (server.url("s3cret/t0ken"),)), Told()
+        home, lines = DataDirectory(tmp_path, (server.url("s3cret/t0ken"),), policy=IMPATIENT), Recorder()
         with pytest.raises(FetchError) as caught:
-            fetch(RemoteFile("a9a"), home, told.progress(), IMPATIENT)
+            fetch(RemoteFile("a9a"), home, lines.progress())
         assert f"{server.address}/.../a9a: " in str(caught.value)
-        found = fetch(RemoteFile("a9a"), home, told.progress(), IMPATIENT)
+        found = fetch(RemoteFile("a9a"), home, lines.progress())
         assert found.origin == f"{server.address}/.../a9a"
         kept = home.pin_path(RemoteFile("a9a")).read_text()
-        assert not any(secret in f"{caught.value}{told}{kept}" for secret in ("s3cret", "t0ken"))
+        assert not any(secret in f"{caught.value}{lines}{kept}" for secret in ("s3cret", "t0ken"))
         assert server.count("a9a") == 0
 
     @pytest.mark.parametrize("wrong", [None, b"not the file"])
@@ -181,7 +181,7 @@ class TestMirrors:
         if wrong:
             (folder / "a9a").write_bytes(wrong)
         home = DataDirectory(tmp_path / "home", (str(folder),))
-        assert fetch(known("a9a", server.put("a9a", DATA)), home, policy=IMPATIENT).origin == server.url("a9a")
+        assert fetch(known("a9a", server.put("a9a", DATA)), home).origin == server.url("a9a")
         assert wrong is None or (folder / "a9a").read_bytes() == wrong
 
     def test_a_folder_in_the_files_place(self, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ class TestOffline:
 
 
 class TestObstacle:
-    """What is told before anything is fetched."""
+    """What is reported before anything is fetched."""
 
     def test_says_in_few_words_why_a_file_cannot_be_had(self, home: DataDirectory) -> None:
         file = RemoteFile("a9a", ("https://nowhere.invalid/a9a",), bytes=5000)
@@ -242,10 +242,10 @@ from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.download.cache import RemoteFile
 
 folder, url, digest = sys.argv[1:]
-told = Lines(lambda line: print(line, flush=True))
-told.note("starts")
+lines = Lines(lambda line: print(line, flush=True))
+lines.note("starts")
 file = RemoteFile("a9a", (url,), (digest,) if digest else ())
-print(fetch(file, DataDirectory(Path(folder)), told).sha256, flush=True)
+print(fetch(file, DataDirectory(Path(folder)), lines).sha256, flush=True)
 """
 
 
@@ -279,6 +279,6 @@ class TestProcesses:
                 time.sleep(0.01)
             process.kill()
         assert not home.path(file).exists()
-        assert fetch(file, home, policy=IMPATIENT).path.read_bytes() == DATA
+        assert fetch(file, home).path.read_bytes() == DATA
         assert server.ranges("a9a") == [None, "bytes=120000-"]
         assert left(home) == ["a9a", "a9a.lock.json"]

@@ -31,7 +31,7 @@ def make_large(path: Path) -> None:
     os.truncate(path, 10**13)
 
 
-#: what is no file -> how it is made, what is told of it
+#: what is no file -> how it is made, the reason in the message
 NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (os.mkfifo, "is a pipe, not a file"),
     "socket": (make_socket, "is a socket, not a file"),
@@ -50,11 +50,11 @@ MIRRORED = NO_FILES | {
 
 @pytest.mark.parametrize("kind", MIRRORED)
 def test_a_mirror_folder(kind: str, tmp_path: Path) -> None:
-    make, told = MIRRORED[kind]
+    make, reason = MIRRORED[kind]
     (tmp_path / "mirror").mkdir()
     make(tmp_path / "mirror" / "a9a")
     home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),))
-    assert told in message(known("a9a"), home)
+    assert reason in message(known("a9a"), home)
     assert left(home) == []
 
 
@@ -70,19 +70,19 @@ def test_a_mirror_folder_larger_than_the_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["", ".lock.json"])
 @pytest.mark.parametrize("action", [fetch, have, verify])
 def test_a_data_home(kind: str, ending: str, action: Callable[..., object], tmp_path: Path) -> None:
-    make, told = NO_FILES[kind]
+    make, reason = NO_FILES[kind]
     (tmp_path / "files").mkdir()
     path = tmp_path / "files" / f"a9a{ending}"
     make(path)
     text = message(known("a9a"), DataDirectory(tmp_path), action)
-    assert told in text
+    assert reason in text
     assert str(path) in text
 
 
 @pytest.mark.parametrize("kind", NO_FILES)
 @pytest.mark.parametrize("ending", ["", ".json"])
 def test_the_part_of_a_file(kind: str, ending: str, tmp_path: Path) -> None:
-    make, told = NO_FILES[kind]
+    make, reason = NO_FILES[kind]
     file = known("a9a", "http://127.0.0.1:1/a9a")
     home = DataDirectory(tmp_path)
     (tmp_path / "files").mkdir()
@@ -91,7 +91,7 @@ def test_the_part_of_a_file(kind: str, ending: str, tmp_path: Path) -> None:
     path = part.with_name(f"{part.name}{ending}")
     path.unlink(missing_ok=True)
     make(path)
-    assert told in message(file, home)
+    assert reason in message(file, home)
 
 
 @pytest.mark.parametrize("kind", NO_FILES)

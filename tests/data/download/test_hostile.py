@@ -14,8 +14,7 @@ import pytest
 from tests.downloads import known, served
 from tests.http_server import Raw, Server
 
-from mpu_bench.data.download.cache import DataDirectory, RemoteFile
-from mpu_bench.data.download.http import Policy
+from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
 
 CONTENT = random.Random(7).randbytes(20_000)
 HALF = len(CONTENT) // 2
@@ -82,7 +81,7 @@ def part(content_range: bytes, body: bytes = CONTENT[HALF:], *headers: bytes) ->
 FIRST_HALF = answer(TAG, b"Content-Length: 20000", body=CONTENT[:HALF])
 REST = b"bytes 10000-19999/20000"
 
-#: what a server answers, connection by connection -> what is told, None where the file must be right
+#: what a server answers, connection by connection -> what is expected, None where the file must be right
 ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "nothing, then the file": ((b"", GOOD), None),
     "nothing at all": ((b"",), CUT),
@@ -227,23 +226,23 @@ def fetched(home: Path, *answers: Raw, policy: Policy = PATIENT, file: RemoteFil
     with Server(*answers) as server:
         url = f"http://alice:hunter2@127.0.0.1:{server.port}/a9a?t0ken=1"
         wanted = replace(file or known("a9a", content=CONTENT), urls=(url,))
-        reason = served(wanted, DataDirectory(home), policy, CONTENT, SECRETS)
+        reason = served(wanted, DataDirectory(home, policy=policy), CONTENT, SECRETS)
         if reason:
             assert f"http://127.0.0.1:{server.port}/a9a: " in reason
             server.raw[:] = [GOOD]
-            assert served(wanted, DataDirectory(home), PATIENT, CONTENT, SECRETS) is None
+            assert served(wanted, DataDirectory(home, policy=PATIENT), CONTENT, SECRETS) is None
     return reason
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_an_answer_is_the_file_or_a_reason(kind: str, tmp_path: Path) -> None:
-    answers, told = ANSWERS[kind]
+    answers, expected = ANSWERS[kind]
     reason = fetched(tmp_path, *answers)
-    if told is None:
+    if expected is None:
         assert reason is None
     else:
         assert reason is not None
-        assert re.search(told, reason), reason
+        assert re.search(expected, reason), reason
 
 
 @pytest.mark.parametrize("kind", SLOW)

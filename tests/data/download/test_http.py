@@ -5,15 +5,15 @@ from __future__ import annotations
 import email.utils
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.downloads import DATA, failure, hashed, sha256, unhashed
 from tests.http_server import Answer, Server
 
-from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
 from mpu_bench.data.download.fetch import fetch
-from mpu_bench.data.download.http import Policy
 
 SHA256 = sha256(DATA)
 
@@ -34,33 +34,31 @@ def sleeper() -> Sleeper:
 
 
 @pytest.fixture
-def policy(sleeper: Sleeper) -> Policy:
-    return Policy(sleep=sleeper, connect_timeout=5, read_timeout=5)
+def home(tmp_path: Path, sleeper: Sleeper) -> DataDirectory:
+    return DataDirectory(tmp_path / "home", policy=Policy(sleep=sleeper, connect_timeout=5, read_timeout=5))
 
 
 class TestRetries:
     @pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
-    def test_a_fault_that_may_pass(
-        self, status: int, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
-    ) -> None:
+    def test_a_fault_that_may_pass(self, status: int, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=status)] * 3)
-        assert fetch(hashed(url), home, policy=policy).path.read_bytes() == DATA
+        assert fetch(hashed(url), home).path.read_bytes() == DATA
         assert sleeper.waits == [1.0, 2.0, 4.0]
 
     def test_the_waits_are_bounded(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=500)] * 7)
-        fetch(hashed(url), home, policy=Policy(attempts=8, sleep=sleeper))
+        fetch(hashed(url), replace(home, policy=Policy(attempts=8, sleep=sleeper)))
         assert sleeper.waits == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
 
-    def test_it_gives_up(self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper) -> None:
+    def test_it_gives_up(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=503)] * 4)
-        text = failure(hashed(url), home, policy)
+        text = failure(hashed(url), home)
         assert f"{url}: the server cannot answer now (HTTP 503 Service Unavailable) (the last of 4 tries)" in text
         assert len(sleeper.waits) == 3
 
     def test_progress_earns_new_tries(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(cut_after=20_000)] * 14)
-        fetch(hashed(url), home, policy=Policy(attempts=2, progress=10_000, sleep=sleeper))
+        fetch(hashed(url), replace(home, policy=Policy(attempts=2, progress=10_000, sleep=sleeper)))
         assert server.count("a9a") == 15
 
     def test_beginning_anew_earns_none(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
@@ -78,57 +76,49 @@ class TestRetries:
         ],
     )
     def test_a_fault_that_stays(
-        self, status: int, reason: str, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
+        self, status: int, reason: str, server: Server, home: DataDirectory, sleeper: Sleeper
     ) -> None:
         url = server.put("a9a", DATA, Answer(status=status))
-        assert f"{url}: {reason}" in failure(hashed(url), home, policy)
+        assert f"{url}: {reason}" in failure(hashed(url), home)
         assert sleeper.waits == []
         assert server.count("a9a") == 1
 
-    def test_retry_after_is_honoured(
-        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
-    ) -> None:
+    def test_retry_after_is_honoured(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, Answer(status=429, headers={"Retry-After": "17"}))
-        fetch(hashed(url), home, policy=policy)
+        fetch(hashed(url), home)
         assert sleeper.waits == [17.0]
 
-    def test_retry_after_may_be_a_date(
-        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
-    ) -> None:
+    def test_retry_after_may_be_a_date(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         until = email.utils.formatdate(time.time() + 60, usegmt=True)
         past = email.utils.formatdate(time.time() - 60, usegmt=True)
         answers = [Answer(status=503, headers={"Retry-After": text}) for text in (until, past, "soon")]
-        fetch(hashed(server.put("a9a", DATA, *answers)), home, policy=policy)
+        fetch(hashed(server.put("a9a", DATA, *answers)), home)
         assert 0 < sleeper.waits[0] <= 60
         assert sleeper.waits[1:] == [0.0, 4.0]
 
-    def test_retry_after_has_a_bound(
-        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
-    ) -> None:
+    def test_retry_after_has_a_bound(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         busy = server.put("busy", DATA, Answer(status=429, headers={"Retry-After": "3600"}))
-        assert "asks to retry after 3600 s" in failure(hashed(busy), home, policy)
+        assert "asks to retry after 3600 s" in failure(hashed(busy), home)
         assert sleeper.waits == []
 
 
 class TestNetwork:
-    def test_a_refused_connection(self, home: DataDirectory, policy: Policy, sleeper: Sleeper) -> None:
+    def test_a_refused_connection(self, home: DataDirectory, sleeper: Sleeper) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-            text = failure(hashed(f"http://127.0.0.1:{port}/a9a"), home, policy)
+            text = failure(hashed(f"http://127.0.0.1:{port}/a9a"), home)
         assert "no connection to '127.0.0.1'" in text
         assert "Connection refused" in text
         assert "Check the network connection" in text
         assert len(sleeper.waits) == 3
 
-    def test_a_name_that_is_not_known(
-        self, home: DataDirectory, policy: Policy, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_name_that_is_not_known(self, home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
         def no_name(*_arguments: object, **_options: object) -> None:
             raise socket.gaierror(-2, "Name or service not known")
 
         monkeypatch.setattr(socket, "getaddrinfo", no_name)
-        text = failure(hashed("http://data.invalid/a9a"), home, policy)
+        text = failure(hashed("http://data.invalid/a9a"), home)
         assert "the name 'data.invalid' could not be looked up; no network, or a misspelt address" in text
 
     @pytest.mark.parametrize("late", [Answer(stall=True), Answer(cut_after=1000, stay=True)])
@@ -138,42 +128,38 @@ class TestNetwork:
         assert "'127.0.0.1' timed out (15 s to connect, or 0.2 s of silence)" in failure(hashed(url), home, impatient)
         assert len(sleeper.waits) == 1
 
-    def test_less_than_announced(self, server: Server, home: DataDirectory, policy: Policy) -> None:
+    def test_less_than_announced(self, server: Server, home: DataDirectory) -> None:
         lie = Answer(lie_length=400_000, ranges=False)
-        text = failure(unhashed(server.put("a9a", DATA, *[lie] * 4)), home, policy)
+        text = failure(unhashed(server.put("a9a", DATA, *[lie] * 4)), home)
         assert "the connection was cut" in text
         assert "(the last of 4 tries)" in text
 
-    def test_an_untrusted_certificate(
-        self, server: Server, home: DataDirectory, policy: Policy, sleeper: Sleeper
-    ) -> None:
-        text = failure(hashed(server.url("a9a").replace("http://", "https://")), home, policy)
+    def test_an_untrusted_certificate(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
+        text = failure(hashed(server.url("a9a").replace("http://", "https://")), home)
         assert "no secure connection to '127.0.0.1'" in text
         assert sleeper.waits == []
 
     @pytest.mark.parametrize("url", ["ftp://127.0.0.1/a9a", "http://", "http://[broken/a9a", "http://a b:x/"])
-    def test_an_address_that_is_none(self, url: str, home: DataDirectory, policy: Policy) -> None:
-        text = failure(hashed(url), home, policy)
+    def test_an_address_that_is_none(self, url: str, home: DataDirectory) -> None:
+        text = failure(hashed(url), home)
         assert "cannot be used" in text or "not an address" in text
 
-    def test_redirects_are_followed_and_end(self, server: Server, home: DataDirectory, policy: Policy) -> None:
+    def test_redirects_are_followed_and_end(self, server: Server, home: DataDirectory) -> None:
         server.put("a9a", DATA)
         moved = server.put("moved", b"", Answer(status=302, headers={"Location": "/a9a"}))
         around = server.put("around", b"", *[Answer(status=302, headers={"Location": "/around"})] * 50)
-        assert fetch(hashed(moved), home, policy=policy).origin == moved
-        assert "redirects more than 10 times" in failure(RemoteFile("b", (around,)), home, policy)
+        assert fetch(hashed(moved), home).origin == moved
+        assert "redirects more than 10 times" in failure(RemoteFile("b", (around,)), home)
 
     @pytest.mark.parametrize("chunked", [False, True])
-    def test_a_body_of_unknown_length(self, chunked: bool, server: Server, home: DataDirectory, policy: Policy) -> None:
+    def test_a_body_of_unknown_length(self, chunked: bool, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", DATA, Answer(length=False, chunked=chunked))
-        assert fetch(unhashed(url), home, policy=policy).path.read_bytes() == DATA
+        assert fetch(unhashed(url), home).path.read_bytes() == DATA
 
-    def test_every_address_is_listed_with_its_own_reason(
-        self, server: Server, home: DataDirectory, policy: Policy
-    ) -> None:
+    def test_every_address_is_listed_with_its_own_reason(self, server: Server, home: DataDirectory) -> None:
         missing, page = server.url("missing"), server.put("page", b"<html>Log in")
         wrong = server.put("wrong", b"other")
-        text = failure(RemoteFile("a9a", (missing, page, wrong), (SHA256,), by_hand="Ask the authors."), home, policy)
+        text = failure(RemoteFile("a9a", (missing, page, wrong), (SHA256,), by_hand="Ask the authors."), home)
         for reason in (f"{missing}: there is no such file", f"{page}: an HTML page", f"{wrong}: wrong hash"):
             assert reason in text
         assert "network connection" not in text
@@ -187,20 +173,18 @@ class TestRedirects:
 
     @pytest.mark.parametrize("absolute", [False, True])
     def test_a_password_goes_along_on_the_same_server(
-        self, absolute: bool, server: Server, home: DataDirectory, policy: Policy
+        self, absolute: bool, server: Server, home: DataDirectory
     ) -> None:
         url = server.put("a9a", DATA)
         to = url if absolute else "/a9a"
         moved = server.put("moved", b"", Answer(status=302, headers={"Location": to}))
-        fetch(hashed(moved.replace("http://", "http://me:secret@")), home, policy=policy)
+        fetch(hashed(moved.replace("http://", "http://me:secret@")), home)
         assert self.sent(server, "moved") == self.sent(server, "a9a") == ["Basic bWU6c2VjcmV0"]
 
-    def test_a_password_does_not_go_to_another_server(
-        self, server: Server, home: DataDirectory, policy: Policy
-    ) -> None:
+    def test_a_password_does_not_go_to_another_server(self, server: Server, home: DataDirectory) -> None:
         with Server() as other:
             moved = server.put("moved", b"", Answer(status=302, headers={"Location": other.put("a9a", DATA)}))
-            fetch(hashed(moved.replace("http://", "http://me:secret@")), home, policy=policy)
+            fetch(hashed(moved.replace("http://", "http://me:secret@")), home)
             assert self.sent(server, "moved") == ["Basic bWU6c2VjcmV0"]
             assert self.sent(other, "a9a") == [None]
 
@@ -208,19 +192,19 @@ class TestRedirects:
 class TestLimit:
     @pytest.mark.parametrize("size", [10**17, 500_000])
     def test_after_an_announced_size_that_cannot_be_the_next_address_serves(
-        self, size: int, server: Server, home: DataDirectory, policy: Policy
+        self, size: int, server: Server, home: DataDirectory
     ) -> None:
         liar = server.put("liar", DATA, Answer(headers={"Content-Length": str(size)}, length=False))
         file = RemoteFile("a9a", (liar, server.put("a9a", DATA)), (SHA256,), bytes=len(DATA))
-        assert fetch(file, home, policy=policy).origin == server.url("a9a")
+        assert fetch(file, home).origin == server.url("a9a")
 
     def test_a_body_without_end_and_size_fills_no_disk(
-        self, server: Server, home: DataDirectory, policy: Policy, monkeypatch: pytest.MonkeyPatch
+        self, server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         url = server.put("a9a", DATA, Answer(length=False, chunked=True))
         monkeypatch.setattr("shutil.disk_usage", lambda _path: type("Usage", (), {"free": 150_000})())
-        told = failure(unhashed(url), home, policy)
-        assert "the server does not say how much it sends, and has sent more than 150.0 kB" in told
+        text = failure(unhashed(url), home)
+        assert "the server does not say how much it sends, and has sent more than 150.0 kB" in text
         assert not list((home.folder / "files").iterdir())
 
     @pytest.mark.parametrize(
@@ -229,14 +213,14 @@ class TestLimit:
         ids=["the card says it", "the server says it", "nobody says it"],
     )
     def test_a_file_above_the_limit_is_refused(
-        self, expected: int | None, answer: Answer, asked: int, server: Server, tmp_path: Path, policy: Policy
+        self, expected: int | None, answer: Answer, asked: int, server: Server, tmp_path: Path
     ) -> None:
         url = server.put("a9a", DATA, answer)
         file = RemoteFile("a9a", (url,), bytes=expected)
-        told = failure(file, DataDirectory(tmp_path, limit=200_000), policy)
-        assert "more than the limit of 200" in told
+        text = failure(file, DataDirectory(tmp_path, limit=200_000))
+        assert "more than the limit of 200" in text
         assert server.count("a9a") == asked
-        assert fetch(file, DataDirectory(tmp_path, limit=300_000), policy=policy).path.read_bytes() == DATA
+        assert fetch(file, DataDirectory(tmp_path, limit=300_000)).path.read_bytes() == DATA
 
     def test_a_mirror_that_is_a_folder_has_none(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()

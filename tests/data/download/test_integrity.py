@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.downloads import DATA, IMPATIENT, known, left, message, sha256
+from tests.downloads import DATA, known, left, message, sha256
 from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
@@ -88,7 +88,7 @@ class TestWrongContent:
 
     def test_a_known_file_may_expand(self, server: Server, home: DataDirectory) -> None:
         bomb = bz2.compress(bytes(SMALL_CONTENT_BYTES + 1))
-        assert fetch(known("f.bz2", server.put("f.bz2", bomb), content=bomb), home, policy=IMPATIENT)
+        assert fetch(known("f.bz2", server.put("f.bz2", bomb), content=bomb), home)
 
     def test_another_size_than_stated(self, server: Server, home: DataDirectory) -> None:
         text = self.refused("f.gz", gzip.compress(DATA), server, home, content_bytes=len(DATA) + 1)

@@ -1,4 +1,4 @@
-"""Files of Unix compress: what is packed comes back, damage is told, and no bomb fills the memory."""
+"""Files of Unix compress: what is packed comes back, damage is reported, and no bomb fills the memory."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def test_a_bomb_fills_no_memory(tmp_path: Path) -> None:
     home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),))
     tracemalloc.start()
     try:
-        told = message(RemoteFile("f.Z", content_bytes=5_000_000), home)
+        text = message(RemoteFile("f.Z", content_bytes=5_000_000), home)
         _now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "expands to more than the limit of 5,000,000 bytes" in told
+    assert "expands to more than the limit of 5,000,000 bytes" in text
     assert peak < 50_000_000

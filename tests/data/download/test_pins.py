@@ -6,7 +6,7 @@ import json
 import lzma
 
 import pytest
-from tests.downloads import DATA, IMPATIENT, left, message, put, sha256
+from tests.downloads import DATA, left, message, put, sha256
 from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
@@ -16,7 +16,7 @@ from mpu_bench.data.download.fetch import clean, fetch
 @pytest.fixture
 def file(server: Server, home: DataDirectory) -> RemoteFile:
     file = RemoteFile("w8a", (server.put("w8a", DATA),))
-    fetch(file, home, policy=IMPATIENT)
+    fetch(file, home)
     return file
 
 
@@ -51,7 +51,7 @@ def test_it_can_be_accepted_deliberately(file: RemoteFile, server: Server, home:
     clean(file, home)
     server.put("w8a", b"changed at the source")
     home.pin_path(file).unlink()
-    assert fetch(file, home, policy=IMPATIENT).sha256 == sha256(b"changed at the source")
+    assert fetch(file, home).sha256 == sha256(b"changed at the source")
 
 
 def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: DataDirectory) -> None:
@@ -65,7 +65,7 @@ def test_a_file_that_changes_in_the_home_is_refused(file: RemoteFile, home: Data
 def test_the_same_content_compressed_anew_is_right(file: RemoteFile, server: Server, home: DataDirectory) -> None:
     clean(file, home)
     server.put("w8a", lzma.compress(DATA))
-    assert fetch(file, home, policy=IMPATIENT).content_sha256 == sha256(DATA)
+    assert fetch(file, home).content_sha256 == sha256(DATA)
 
 
 WHOLE = {"sha256": "0" * 64, "content_sha256": "0" * 64, "bytes": 1, "content_bytes": 1}

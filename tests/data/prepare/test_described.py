@@ -79,6 +79,16 @@ def test_what_no_table_can_say(world: World, numbers: tuple[np.ndarray, np.ndarr
     assert load_problem(card, world.home).n == 40
 
 
+@pytest.mark.parametrize("steps", ["multiply_by: 0.5", "multiply_by: 0.5\nscale: unit-interval"])
+def test_words_that_are_multiplied_are_not_described_as_if_they_were_not(steps: str, world: World) -> None:
+    world.offer("1,red,a\n3,blue,b\n5,red,c\n", "table")
+    written = TABLE.replace("columns: {label: 4}", "columns: {label: 3, categorical: 2}").replace("rows: 40", "rows: 3")
+    card = world.card(f"{written}\n{steps}\n".replace("storage: dense", ""), name="table")
+    problem = load_problem(card, world.home)
+    assert dense(problem.train, 3)[:, 1:].tolist() == [[0, 0.5], [0.5, 0], [0, 0.5]]
+    assert preprocessing_of(card, world.home) is None
+
+
 def test_words_and_numbers(world: World) -> None:
     text = "1,red ,a\n3,?,b\n5,blue,c\n3,NA,a\n"
     world.offer(text, "table")

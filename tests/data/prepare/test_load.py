@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -17,8 +18,9 @@ from tests.datasets_of_user import POINTS, SVMLIGHT, TABLE
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch
-from mpu_bench.data.prepare import build, npy
-from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder
+from mpu_bench.data.prepare import build, load, npy
+from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder, preprocessing_of
+from mpu_bench.data.user_files.adding import Wishes, options_of
 from mpu_bench.errors import DataError, FetchError
 
 
@@ -87,6 +89,13 @@ def test_the_fingerprint_is_of_content_and_preparation(world, tmp_path):
     third = DataDirectory(tmp_path / "third", world.home.mirrors, offline=True)
     world.offer(POINTS + "+1 1:1\n")
     assert load_problem(world.card(), third).fingerprint != plain
+
+
+def test_the_fingerprint_tells_which_class_is_the_second(world):
+    """In the order of a card of the user's, which may be turned around; the order that is usual is not written."""
+    turned = SVMLIGHT.replace('["-1", "+1"]', '["+1", "-1"]')
+    assert world.load().fingerprint != world.load(turned).fingerprint
+    assert "order_of_classes" not in world.card().preparation()
 
 
 def test_describe(world):
@@ -185,6 +194,87 @@ def test_another_content_that_the_user_accepts_is_prepared_anew(world):
     after = world.load()
     assert after.train.indices.tolist() == [3]
     assert after.fingerprint != before.fingerprint
+
+
+def test_a_file_that_is_accepted_by_deleting_its_pin_is_prepared_anew(world):
+    """As the message says that refuses it."""
+    before = world.load()
+    (world.home.folder / "files" / "points").write_text("+1 4:9\n")
+    with pytest.raises(FetchError, match="accept"):
+        world.load()
+    (world.home.folder / "files" / "points.lock.json").unlink()
+    after = world.load()
+    assert after.train.indices.tolist() == [3]
+    assert after.fingerprint != before.fingerprint
+    os.utime(world.home.folder / "files" / "points", (1, 1))
+    assert world.load().fingerprint == after.fingerprint
+    (world.home.folder / "files" / "points.lock.json").unlink()
+    assert describe(world.card(), world.home).state == "prepared"
+
+
+def test_a_card_that_asks_for_another_file_gets_it(world):
+    world.load()
+    content = POINTS.replace("2.5", "3.5").encode()
+    wanted = hashlib.sha256(content).hexdigest()
+    asking = SVMLIGHT.replace("{by_hand: make it}", f"{{by_hand: make it, sha256: {wanted}}}")
+    with pytest.raises(FetchError, match=f"wrong hash.* where {wanted} is expected"):
+        world.load(asking)
+    world.offer(content)
+    (world.home.folder / "files" / "points").unlink()
+    assert world.load(asking).train.values.tolist() == [1, 3.5, -1]
+
+
+def test_a_card_with_another_address_does_not_get_the_file_of_the_first(world, server):
+    """Two datasets may call their files alike, and an address may change with the version of the data."""
+    home = DataDirectory(world.home.folder)
+
+    def load(address, name="points"):
+        text = SVMLIGHT.replace("{by_hand: make it}", f"{{urls: ['{address}']}}")
+        return load_problem(world.card(text, name=name), home)
+
+    first, other = server.put("v1/points", POINTS.encode()), server.put("v2/points", POINTS.replace("2", "3").encode())
+    assert load(first).n == 3
+    for name in ("points", "others"):
+        with pytest.raises(FetchError, match=r"points came from .*/v1/points, which the dataset card does not name"):
+            load(other, name)
+    for file in ("points", "points.lock.json"):
+        (home.folder / "files" / file).unlink()
+    assert load(other).train.values.tolist() == [1, 3.5, -1]
+
+
+def test_what_another_process_still_writes_is_not_shared(world):
+    """It would change under the name of this one: rows are scaled in place."""
+    made = world.load()
+    folder = prepared_folder(world.card(), world.home)
+    shutil.copytree(folder, half := folder.with_name(".others-0123456789ab.12345"))
+    shutil.rmtree(folder)
+    assert world.load().fingerprint == made.fingerprint
+    assert not any(path.samefile(half / path.name) for path in folder.glob("*.npy"))
+
+
+def test_rows_that_are_replaced_while_they_are_loaded_are_not_taken_for_those_of_the_file(tmp_path, monkeypatch):
+    """Two files with one name and the same counts, as of folds, are prepared in the same folder."""
+    home, cards = DataDirectory(tmp_path / "home", (), offline=True), []
+    for fold in ("1", "2"):
+        (tmp_path / fold).mkdir()
+        (tmp_path / fold / "train.csv").write_text("y,a\n" + f"no,{fold}1\nyes,{fold}2\n" * 10, encoding="utf-8")
+        name, options = options_of(tmp_path / fold / "train.csv", Wishes(scale="none"), "here", None)
+        cards.append(catalog.card(name, options))
+    values = [load_problem(card, home).train.values.tolist() for card in cards]
+    assert prepared_folder(cards[0], home) == prepared_folder(cards[1], home)
+    assert values[0] != values[1]
+    mapped, others = load._problem, [cards[1], cards[1]]
+
+    def replaced(card, *arguments):
+        if others and card is cards[0]:
+            load_problem(others.pop(), home)
+        return mapped(card, *arguments)
+
+    monkeypatch.setattr(load, "_problem", replaced)
+    assert load_problem(cards[0], home).train.values.tolist() == values[0]
+    others += [cards[1]] * 9
+    with pytest.raises(DataError, match="train: another process prepares other rows under this name"):
+        load_problem(cards[0], home)
 
 
 def test_what_an_interrupted_preparation_left_is_removed(world):
@@ -299,6 +389,18 @@ def test_the_order_of_classes_of_a_file_of_ones_own_is_part_of_its_data(tmp_path
 
 INSTEAD = SVMLIGHT.replace("by_hand: make it", "urls: https://example.org/points") + "instead: others\n"
 OTHERS = SVMLIGHT.replace("points", "others")
+
+
+def test_a_preparation_is_asked_for_by_the_rows_that_it_is_of(tmp_path):
+    path, home = tmp_path / "mine.csv", DataDirectory(tmp_path / "home", (), offline=True)
+    path.write_text("y,a\n" + "no,1\nyes,2\n" * 10, encoding="utf-8")
+    name, options = options_of(path, Wishes(), "here", None)
+    card = catalog.card(name, options)
+    fingerprint = load_problem(card, home).fingerprint
+    assert preprocessing_of(card, home, fingerprint=fingerprint) is not None
+    path.write_text("y,a\n" + "no,1\nyes,7\n" * 10, encoding="utf-8")
+    with pytest.raises(DataError, match="mine: its data have changed since they were loaded"):
+        preprocessing_of(card, home, fingerprint=fingerprint)
 
 
 def test_another_dataset_is_read_where_the_files_cannot_be_had(world):

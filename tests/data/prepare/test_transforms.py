@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.datasets_of_user import TABLE
 
 from mpu_bench.data.prepare.load import preprocessing_of
+from mpu_bench.data.prepare.transforms import is_constant
 from mpu_bench.errors import DataError
 
 
@@ -129,3 +132,14 @@ def test_only_dense_images_are_smoothed(world, numbers, wrong):
     text = "\n".join(wrong if line.startswith(key) else line for line in SMOOTHED.splitlines())
     with pytest.raises(DataError, match=r"smooth: needs 'storage: dense' and as many 'features'"):
         world.card(text, {"split": {"train": 30}}, "table")
+
+
+@given(st.floats(-1e307, 1e307), st.integers(1, 3))
+def test_a_constant_is_one_at_any_scale_and_what_varies_is_none(number: float, ulps: int) -> None:
+    other = number
+    for _ in range(ulps):
+        other = np.nextafter(other, np.inf)
+    assert is_constant(number, number)
+    assert is_constant(number, other)
+    if 1e-300 < abs(number) < 1e300:
+        assert not is_constant(min(number, number * 1.001), max(number, number * 1.001))

@@ -107,7 +107,8 @@ def test_pieces_are_what_was_written(
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     path = tmp_path_factory.getbasetemp() / "written.csv"
     path.write_bytes(text.getvalue().encode())
-    kept = [row for row in rows if any(row)]
+    filled = [index for index, row in enumerate(rows) if any(row)]  # what is empty before and after them is no row
+    kept = rows[filled[0] : filled[-1] + 1] if filled else []
 
     class Cut(SourceFile):
         def blocks(self, size: int | None = None) -> object:  # type: ignore[override]
@@ -118,6 +119,12 @@ def test_pieces_are_what_was_written(
         pieces = list(found.pieces(rows=2))
         assert pd.concat(pieces).to_numpy().tolist() == kept
         assert all(len(piece) <= 2 for piece in pieces)
+
+
+def test_a_row_whose_cells_are_all_missing_is_a_row(tmp_path: Path) -> None:
+    """Else those after it would move up; spreadsheets append such rows."""
+    (piece,) = open_table(written(tmp_path, 'a,b\n1,2\n,\n\n"",""\n5,6\n,\n,\n')).pieces()
+    assert piece.to_numpy().tolist() == [["1", "2"], ["", ""], ["", ""], ["5", "6"]]
 
 
 def test_labels_are_met_in_order() -> None:

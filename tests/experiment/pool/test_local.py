@@ -237,10 +237,10 @@ def test_a_preparation_over_its_memory_is_ended(tmp_path: Path, pool: LocalPool)
 
 
 RAISED = {
-    "end-process": "SystemExit: 3 (the solver asked for the end of its process)",
+    "end-process": "SystemExit: 3 (the solver ended its process)",
     "interrupt": "KeyboardInterrupt:  (the solver interrupted itself)",
     "generator-exit": "GeneratorExit",
-    "wordless": "WordlessError: (its text cannot be had: its __str__ raises ValueError)",
+    "wordless": "WordlessError: (its text is unavailable: its __str__ raises ValueError)",
     "surrogate": "ValueError: half of \\ud800 a pair, and \\x1b[31m red",
     "long": "(20,000,000 characters)",
     "seventeen": "misbehaving: advance() returns 17; it must return a Status",

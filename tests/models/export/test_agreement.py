@@ -17,7 +17,9 @@ from model_examples import (
     FAR_STEPS,
     FAR_TABLE,
     FEATURES,
+    GAUSSIAN,
     MODELS,
+    PAIRS,
     TABLE,
     VECTORS_STEPS,
     expansion,
@@ -30,6 +32,7 @@ from model_examples import (
 )
 from mpu_bench.core.models import KernelModel, LinearModel
 from mpu_bench.core.rows import Dense
+from mpu_bench.core.voting import combined
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.models.classes import Classes
@@ -42,6 +45,7 @@ from mpu_bench.models.export.device import DEVICES, PROGRAMS
 from mpu_bench.models.export.portable import dense_features, portable, too_coarse
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
 
 pytestmark = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
 
@@ -304,3 +308,47 @@ int it_first(const int16_t *row) {{ uint16_t p[{len(model.classes)}]; it_probabi
     device, program = DEVICES["cortex-m0"], str(tmp_path / "test.elf")
     compiler.called(device.build(files, program))
     assert b"that differ from Python's: 0;" in compiler.called(device.emulate(program), codes=(0, 1))
+
+
+@pytest.mark.parametrize("width", [1e-45, 1e-35, 1e35, 1e120])
+def test_columns_of_tiny_and_of_huge_numbers_are_told_apart(width: float) -> None:
+    """Single precision has no 1e-46 and no 1e39, and few digits near them."""
+    table = Table(columns=tuple(NumberColumn(name=name, shift=width, width=width) for name in "abcde"))
+    model = SavedModel(linear(), Classes.of(UNUSUAL), FEATURES, table)
+    raw = pd.DataFrame(width * (1 + raw_rows(100).astype(np.float64)), columns=list("abcde"))
+    found = in_float(model, raw)
+    assert not found.differ
+    assert found.largest_difference is not None
+    assert found.largest_difference < 2e-5
+    with pytest.raises(DataError, match="cannot be held"):
+        in_integers(model, raw)
+
+
+def test_a_word_that_no_row_at_hand_has_is_one() -> None:
+    columns = (NumberColumn(name="a", width=100.0), CategoricalColumn(name="b", categories=("yes", "no")))
+    model = SavedModel(LinearModel(np.array([[1.0, 4.0, -3.0]])), Classes.of(UNUSUAL), 3, Table(columns=columns))
+    few = at_hand(model, pd.DataFrame({"a": [10.0, -9.0], "b": ["unheard of", "other"]}))
+    exported = portable(model)
+    how = fixed_point(exported, few.features)
+    source = fixed_source(exported, how, few.features, "it")
+    raw = pd.DataFrame({"a": [-20.0, 20.0], "b": ["yes", "no"]})
+    assert not compared(exported, source, at_hand(model, raw), how).differ
+
+
+@pytest.mark.parametrize("far", [-60.0, -300.0])
+def test_probabilities_that_are_all_next_to_nothing_keep_their_ratios(far: float, tmp_path: Path) -> None:
+    model = replace(saved("linear by class"), sigmoids=Sigmoids((1.0, 1.0, 1.0), (far, far - 1, far + 2)))
+    raw = raw_rows()
+    found = answers_of_c(float_source(portable(model), "it"), model, raw, "float", tmp_path)
+    np.testing.assert_allclose(found, model.predict_proba(raw), atol=1e-4)
+
+
+def test_an_export_leaves_the_model_as_it_is() -> None:
+    """Of a machine that keeps a vector twice, the coefficients are added up in the file alone."""
+    vectors = Dense(np.tile(raw_rows(2), (2, 1)))
+    twice = [KernelModel(vectors, np.array([[1.0], [2.0], [3.0], [4.0 * s]]), GAUSSIAN, FEATURES) for s in range(3)]
+    model = SavedModel(combined(twice, PAIRS["ovo"], 3), Classes.of([0, 1, 2]), FEATURES)
+    before = model.scores(raw_rows())
+    portable(model)
+    np.testing.assert_array_equal(model.scores(raw_rows()), before)
+    assert not in_float(model, raw_rows()).differ

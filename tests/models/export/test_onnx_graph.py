@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from model_examples import (
     FAR_TABLE,
     FEATURES,
     MODELS,
+    PAIRS,
     TABLE,
     VECTORS_STEPS,
     expansion,
@@ -27,13 +29,15 @@ from model_examples import (
 )
 from mpu_bench.core.models import KernelModel, LinearModel, labels_of
 from mpu_bench.core.rows import Dense
+from mpu_bench.core.voting import combined
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export.onnx_graph import onnx_bytes, runtime_answers
 from mpu_bench.models.export.portable import portable
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
-from mpu_bench.preprocessing import CategoricalColumn
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
 
 
 def check(model: SavedModel, raw: Any) -> None:
@@ -145,3 +149,34 @@ def test_a_missing_value_is_no_word_and_no_number() -> None:
 def test_a_gaussian_without_vectors_is_its_bias() -> None:
     empty = KernelModel(Dense(np.zeros((0, FEATURES), np.float32)), np.zeros((0, 1)), Gaussian(0.3), FEATURES, 0.125)
     check(SavedModel(empty, Classes.of([0, 1]), FEATURES), raw_rows())
+
+
+def test_as_many_votes_are_told_apart_by_sums_however_large() -> None:
+    """A share of a vote that grows with the sum is the same in single precision where sums are large."""
+    machines = [LinearModel(np.array([weights])) for weights in ([-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0])]
+    model = SavedModel(combined(machines, PAIRS["ovo"], 3), Classes.of([0, 1, 2]), 3)
+    raw = np.array([[10_000.0, 5500.0, 14_501.0], [10_000.0, 5500.0, 14_499.0]], np.float32)  # a vote for each class
+    assert model.predict(raw).tolist() == [1, 0]
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    exported = portable(model)
+    found = runtime_answers(onnx_bytes(exported), exported.numbers(raw))
+    assert found is not None
+    assert found[0].tolist() == model.predict(raw).tolist()
+
+
+@pytest.mark.parametrize("far", [-60.0, -300.0])
+def test_probabilities_that_are_all_next_to_nothing_keep_their_ratios(far: float) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    model = replace(saved("linear by class"), sigmoids=Sigmoids((1.0, 1.0, 1.0), (far, far - 1, far + 2)))
+    session = runtime.InferenceSession(onnx_bytes(portable(model)), providers=["CPUExecutionProvider"])
+    (found,) = session.run(["probabilities"], {"rows": raw_rows()})
+    np.testing.assert_allclose(found, model.predict_proba(raw_rows()), atol=1e-4)
+
+
+@pytest.mark.parametrize("width", [1e-45, 1e120])
+def test_columns_of_tiny_and_of_huge_numbers_are_told_apart(width: float) -> None:
+    table = Table(columns=tuple(NumberColumn(name=name, shift=width, width=width) for name in "abcde"))
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, table)
+    check(model, pd.DataFrame(width * (1 + raw_rows().astype(np.float64)), columns=list("abcde")))

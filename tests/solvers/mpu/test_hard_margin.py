@@ -159,3 +159,21 @@ def test_rows_of_zeros_have_no_margin_and_a_model_of_zero(solver, kernel):
     assert solver.advance(state, Until()) == Status.DONE
     assert solver.note(state) == "the data are not separable: 4 training rows are zero"
     np.testing.assert_array_equal(solver.model(state).scores(problem.train), 0.0)
+
+
+@pytest.mark.parametrize("solver", [MPU(margin="hard", accuracy=0.5), MarginPerceptron()], ids=lambda each: each.name)
+def test_a_kernel_that_is_not_positive_semidefinite_certifies_no_margin(solver):
+    random = np.random.default_rng(0)
+    problem = toys.problem(random.normal(scale=2.0, size=(30, 2)), np.arange(30, dtype=np.int32) % 2, "dense64")
+    kernel = Polynomial(1.0, -3.0, 3)
+    signs, values = problem.signs(), problem.train.values
+    matrix = (values @ values.T - 3.0) ** 3 * np.outer(signs, signs)
+    kept = np.diag(matrix) > 0
+    assert kept.sum() > 5
+    problem = toys.problem(values[kept], problem.labels[kept], "dense64")
+    state = solver.start(problem, kernel, 0)
+    for _ in range(20):
+        solver.advance(state, more(state, presented=problem.n))
+        measures = solver.measures(state)
+        assert measures.margin_fraction is measures.margin_fraction_wanted is measures.update_bound is None
+        assert "certified" not in solver.note(state)

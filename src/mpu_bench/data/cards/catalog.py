@@ -62,9 +62,9 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
     if (whole := options.pop(CARD, None)) is not None:
         read = Document({**whole, "name": name}, str(whole["origin"]), DataError)
     else:
-        found = _find(name)
-        read = _content(_paths()[found])
-        read.data |= {"name": found, "origin": str(_paths()[found])}
+        card_name = _find(name)
+        read = _content(_paths()[card_name])
+        read.data |= {"name": card_name, "origin": str(_paths()[card_name])}
     allowed = [*_texts(read.data.get("options")), *UNIVERSAL_OPTIONS]
     for key, value in options.items():
         read.put(Change((key,), value, Locations(f"{read.data['origin']}, option")))
@@ -120,16 +120,16 @@ def _paths() -> dict[str, Path]:
     One of an installed package takes no place that is taken.
     """
     ours = resources.bundled("datasets")
-    found = dict(_cards_in(ours))
+    paths = dict(_cards_in(ours))
     for path in () if ours.resolve() == _OWN.resolve() else _cards_in(_OWN).values():
         if not can_name_a_file(path.stem):
             continue  # `_find` says so to who asks for it
-        known = found.setdefault(path.stem, path)
+        known = paths.setdefault(path.stem, path)
         if known is not path and _bytes(path) != _bytes(known):
             raise DataError(f"{path}: the project has a dataset '{path.stem}' already ({known}); rename your card")
     for path in _of_packages(tuple(sys.path)):
-        found.setdefault(path.stem, path)
-    return found
+        paths.setdefault(path.stem, path)
+    return paths
 
 
 def _cards_in(folder: Path) -> Mapping[str, Path]:
@@ -189,25 +189,25 @@ def _texts(value: Any) -> list[str]:
 
 def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
     """Read a card, with the keys of the card that it extends underneath; a key without a value is not inherited."""
-    own = _read_once(path, _changed(path))
-    base = own.data.get("extends")
+    written = _read_once(path, _changed(path))
+    base = written.data.get("extends")
     if base is not None and not isinstance(base, str):
-        raise own["extends"].error(f"must be the name of a dataset, not {shown(base)}")
+        raise written["extends"].error(f"must be the name of a dataset, not {shown(base)}")
     if len(extending) > _MOST_EXTENDED:
-        raise own["extends"].error(f"more than {_MOST_EXTENDED} cards extend one another")
+        raise written["extends"].error(f"more than {_MOST_EXTENDED} cards extend one another")
     if base is None:
-        data, locations = dict(own.data), own.locations
+        data, locations = dict(written.data), written.locations
     else:
         if base in (*extending, path.stem):
-            raise own["extends"].error(f"'{base}' extends this card in turn")
+            raise written["extends"].error(f"'{base}' extends this card in turn")
         if base not in _paths():
-            raise own["extends"].unknown("dataset", base, _paths())
+            raise written["extends"].unknown("dataset", base, _paths())
         inherited = _content(_paths()[base], (*extending, path.stem))
-        data = {key: value for key, value in inherited.data.items() if key not in _NOT_INHERITED} | own.data
+        data = {key: value for key, value in inherited.data.items() if key not in _NOT_INHERITED} | written.data
         del data["extends"]
-        locations = Locations(steps=inherited.locations.steps | own.locations.steps)
+        locations = Locations(steps=inherited.locations.steps | written.locations.steps)
     data = {key: value for key, value in data.items() if value is not None}
-    return Document(data, own.source, DataError, Locations(steps=dict(locations.steps)))
+    return Document(data, written.source, DataError, Locations(steps=dict(locations.steps)))
 
 
 def _changed(path: Path) -> tuple[int, int]:

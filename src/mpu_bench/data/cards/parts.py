@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from mpu_bench.document import Label, MisfitError, Strict
+from mpu_bench.yaml_text import shown
 
 MOST_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
 MOST_COLUMNS = 100_000  #: of a delimited text
+MOST_CLASSES = 1000
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
 
@@ -23,9 +26,44 @@ def _listed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else (value,) if isinstance(value, str | int) else value
 
 
+def _classes(value: Any) -> Any:
+    """Let a list name classes that are called as their labels are."""
+    if isinstance(value, list | dict) and len(value) > MOST_CLASSES:
+        raise ValueError(f"has {len(value):,} classes, and {MOST_CLASSES:,} can be told apart")
+    if not isinstance(value, list):
+        return value
+    for name in value:
+        if not isinstance(plain_text(name), str):
+            raise ValueError(f"must be names of classes, not {shown(name)}; put quotation marks around a name")
+    return {str(name): (name,) for name in value}
+
+
+def _of_one_class(classes: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    known: dict[str, str] = {}
+    for name, labels in classes.items():
+        for label in labels:
+            if (other := known.setdefault(label.strip(), name)) != name:
+                raise ValueError(f"the label '{label}' is in two classes, '{other}' and '{name}'")
+    return classes
+
+
+def in_usual_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order that most cards have: as numbers if all are."""
+    try:
+        return sorted(names, key=float)
+    except ValueError:
+        return sorted(names)
+
+
 Text = Annotated[str, BeforeValidator(plain_text), WithJsonSchema({"type": ["string", "integer"]})]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Names = Annotated[tuple[Annotated[Label, BeforeValidator(plain_text)], ...], BeforeValidator(_listed)]
+Classes = Annotated[
+    dict[Annotated[Label, BeforeValidator(plain_text)], Texts],
+    BeforeValidator(_classes),
+    AfterValidator(_of_one_class),
+    Field(min_length=2),
+]
 Column = Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
 Columns = Annotated[tuple[Column, ...], BeforeValidator(_listed)]
 Kind = Literal["number", "categorical", "omitted", "label"]  #: of a column of a table

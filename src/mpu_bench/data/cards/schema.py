@@ -28,8 +28,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from mpu_bench import resources
 from mpu_bench.data.cards.parts import (
     MOST_FEATURES,
+    Classes,
     Count,
     DelimitedColumns,
     Expectation,
@@ -44,16 +46,14 @@ from mpu_bench.data.cards.parts import (
     Text,
     Texts,
     Topic,
-    plain_text,
+    in_usual_order,
 )
 from mpu_bench.data.download.cache import RemoteFile
-from mpu_bench.document import Label, MisfitError, Strict
-from mpu_bench.yaml_text import shown
+from mpu_bench.document import MisfitError, Strict
 
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 _VERSION_OF_OWN = 3  #: the same, of user files
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
-MOST_CLASSES = 1000
 MOST_NAME_BYTES = 100
 _MOST_GENERATED_ROWS = 10**10
 
@@ -61,18 +61,6 @@ StorageOfRows = Literal["dense", "sparse", "ones"]
 Storage = Literal["auto", "dense", "sparse", "ones"]
 RepeatedPairs = Literal["refuse", "drop", "keep"]
 Scale = Literal["none", "unit-interval", "symmetric", "standard", "standard-overall"]
-
-
-def _classes(value: Any) -> Any:
-    """Let a list name classes that are called as their labels are."""
-    if isinstance(value, list | dict) and len(value) > MOST_CLASSES:
-        raise ValueError(f"has {len(value):,} classes, and {MOST_CLASSES:,} can be told apart")
-    if not isinstance(value, list):
-        return value
-    for name in value:
-        if not isinstance(plain_text(name), str):
-            raise ValueError(f"must be names of classes, not {shown(name)}; put quotation marks around a name")
-    return {str(name): (name,) for name in value}
 
 
 def _whole(value: Any) -> Any:
@@ -95,11 +83,7 @@ class _Card(Strict):
     options: Texts = ()
     expect: Expectation = Expectation()
 
-    classes: Annotated[
-        dict[Annotated[Label, BeforeValidator(plain_text)], Texts],
-        BeforeValidator(_classes),
-        Field(min_length=2),
-    ]
+    classes: Classes
     positive: Texts | None = None
     features: Features
     kept_features: Features | None = None
@@ -133,6 +117,8 @@ class _Card(Strict):
 
     @model_validator(mode="after")
     def _can_take_its_steps(self) -> Self:
+        if self.multiply_by == 0:
+            raise MisfitError("multiply_by", "must not be 0, which would leave nothing of the rows")
         if self.unit_rows and self.scale != "none":
             raise MisfitError("unit_rows", "give either 'unit_rows' or 'scale'")
         if self.coded and self.scale not in ("none", "unit-interval"):
@@ -172,8 +158,14 @@ class _Card(Strict):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive."""
-        return tuple(self.classes) if self.positive is None else ("rest", "+".join(self.positives))
+        """The classes' names by index, as a problem shows them: those of the card, or ``rest`` and the positive.
+
+        Where the positive one is called ``rest``, it is ``others``.
+        """
+        if self.positive is None:
+            return tuple(self.classes)
+        positive = "+".join(self.positives)
+        return "others" if positive == "rest" else "rest", positive
 
     @property
     def class_words(self) -> tuple[tuple[str, ...], ...]:
@@ -207,6 +199,10 @@ class _Card(Strict):
         kept = self.model_dump(mode="json", exclude=_NOT_PREPARED, exclude_defaults=True)
         if self.total and getattr(self, "split", None):
             kept["total"] = self.total.rows
+        if list(self.classes) != in_usual_order(self.classes) and Path(self.origin).parent != resources.bundled(
+            "datasets"
+        ):
+            kept["order_of_classes"] = list(self.classes)  # of the project's cards it never changes
         return {"version": FORMAT_VERSION, **kept}
 
     def preparation_key(self) -> str:

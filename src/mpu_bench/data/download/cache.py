@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -91,6 +92,36 @@ class RemoteFile:
 
 
 @dataclass(frozen=True)
+class Policy:
+    """How patient the downloader is with one address.
+
+    Attributes
+    ----------
+    attempts : int
+        Tries in a row without progress.
+    progress : int
+        Bytes beyond the furthest reached so far that count as progress and start the count of tries anew.
+    longest_wait : float
+        The bound of the seconds before a further try: 1 before the second, then twice as many each time.
+    connect_timeout, read_timeout : float
+        Seconds without a connection, and without a byte.
+    least_rate, rate_window : float
+        Bytes a second that must arrive on average of so many seconds; a slower answer is cut.
+    sleep : function
+        Waits for a number of seconds.
+    """
+
+    attempts: int = 4
+    progress: int = 1 << 20
+    longest_wait: float = 30.0
+    connect_timeout: float = 15.0
+    read_timeout: float = 60.0
+    least_rate: float = 1000.0
+    rate_window: float = 300.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True)
 class DataDirectory:
     """Where data live and how they may be had.
 
@@ -106,6 +137,8 @@ class DataDirectory:
         The most bytes of one file that may come over the network.
     remote : bool
         Whether the user's own files are on another machine: what was prepared of them there is all there is.
+    policy : Policy
+        How patiently to download.
     """
 
     folder: Path
@@ -113,6 +146,7 @@ class DataDirectory:
     offline: bool = False
     limit: int | None = None
     remote: bool = False
+    policy: Policy = Policy()
 
     @classmethod
     def from_options(

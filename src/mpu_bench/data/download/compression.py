@@ -121,11 +121,44 @@ class _Uncompressed(io.RawIOBase):
         super().close()
 
 
+class _Streams(io.RawIOBase):
+    """The content of compressed streams, one after the other, as bzip2 and xz write them.
+
+    Python's own readers take whatever follows a stream and is none for the end: a damaged stream, and all after it,
+    would be missing in silence.
+    """
+
+    def __init__(self, raw: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._raw, self._new, self._stream = raw, new, new()
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return how many bytes."""
+        while True:
+            given = b""
+            if self._stream.eof:
+                given = self._stream.unused_data
+                while not (given := given.lstrip(b"\0")) and (more := self._raw.read(_BUFFER_BYTES)):
+                    given = more  # zeros may fill up a block
+                if not given:
+                    return 0
+                self._stream = self._new()
+            elif self._stream.needs_input and not (given := self._raw.read(_BUFFER_BYTES)):
+                raise EOFError
+            content = self._stream.decompress(given, len(buffer))
+            if content:
+                buffer[: len(content)] = content
+                return len(content)
+
+
 _OPENERS: dict[str | None, Callable[[BinaryIO], object]] = {
     None: lambda raw: raw,
     "gzip": gzip.open,
-    "bzip2": bz2.open,
-    "xz": lzma.open,
+    "bzip2": lambda raw: _Streams(raw, bz2.BZ2Decompressor),
+    "xz": lambda raw: _Streams(raw, lzma.LZMADecompressor),
     "compress": _Uncompressed,
 }
 

@@ -2,10 +2,9 @@
 
 The former never leave the downloader: where no address is left they become one `FetchError` that lists the reasons.
 
-    SourceError                 this address cannot help
-    |- UnpinnedError            the file is another than the one that was pinned at first use
-    |- TemporarilyUnavailable   it did not answer now; running the same command later may help
-    `- TransientError           the next try, in a moment, may help
+    SourceError             this address cannot help
+    |- UnpinnedError        the file is another than the one that was pinned at first use
+    `- TransientError       another try may help: in a moment, or later by running the same command
 """
 
 from __future__ import annotations
@@ -29,12 +28,8 @@ class UnpinnedError(SourceError):
     """A file is another than the one that was pinned at first use."""
 
 
-class TemporarilyUnavailable(SourceError):  # noqa: N818 - the word of HTTP 503
-    """An address did not answer now; trying later may help."""
-
-
 class TransientError(SourceError):
-    """A fault that may pass; ``retry_after`` is the time the server asked for, in seconds."""
+    """A failure that may pass; ``retry_after`` is the time the server asked for, in seconds."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -74,7 +69,7 @@ _MESSAGES = {
 
 @contextmanager
 def on_disk(path: Path, may_miss: bool = False) -> Iterator[None]:
-    """Turn the faults of the disk into messages that name the file and the fix.
+    """Turn the errors of the disk into messages that name the file and the fix.
 
     Parameters
     ----------
@@ -92,7 +87,7 @@ def on_disk(path: Path, may_miss: bool = False) -> Iterator[None]:
 
 
 def disk_error(error: OSError, path: Path) -> FetchError:
-    """Return the error to raise for a fault of the disk, about the file that it names, else about ``path``."""
+    """Return the error to raise for one of the disk, about the file that it names, else about ``path``."""
     blamed = Path(error.filename) if isinstance(error.filename, str) else path
     words = error.strerror or str(error)
     is_other = isinstance(error, NotRegularError)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rich.filesize import decimal
@@ -19,7 +18,7 @@ from rich.filesize import decimal
 from mpu_bench.data.download.address import is_web, mirror_folder, on_mirror, shown
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.compression import chunks_of
-from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, UnpinnedError, on_disk
+from mpu_bench.data.download.errors import SourceError, TransientError, UnpinnedError, on_disk
 from mpu_bench.data.download.integrity import (
     Digest,
     digest_file,
@@ -33,9 +32,6 @@ from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError, open_regular
-
-if TYPE_CHECKING:
-    from mpu_bench.data.download.http import Policy
 
 _BY_HAND = "put there by hand"
 
@@ -60,7 +56,7 @@ class Fetched:
     origin: str
 
 
-def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, policy: Policy | None = None) -> Fetched:
+def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Fetched:
     """Make sure that a file is in the data directory and right.
 
     A file that was right before is not read again as long as its size and time of modification stay the same. One
@@ -73,8 +69,6 @@ def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, po
     home : DataDirectory
     progress : Progress
         Shows what happens.
-    policy : Policy, optional
-        How patiently to try; see `mpu_bench.data.download.http.Policy`.
 
     Returns
     -------
@@ -83,17 +77,23 @@ def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, po
     Raises
     ------
     FetchError
-        If it cannot be had, or is there and wrong. A wrong file is left for the user to look at.
+        If it cannot be fetched, or is there and wrong. A wrong file is left for the user to look at.
     """
     if file.path is not None:
-        return _own(file.path, hashes_of(file, home, progress, keep=True))
+        return _fetched(file, home, hashes_of(file, home, progress, keep=True))
+    if (pin := read_pin(file, home)) and _is_from_elsewhere(file, pin.origin):
+        raise FetchError(
+            f"{home.path(file)} came from {shown(pin.origin)}, which the dataset card does not name: another dataset "
+            f"may have a file of this name. Give the file another name in the card. To fetch it from the card's "
+            f"address, delete the file and {home.pin_path(file)}; to use it as it is, delete the latter alone."
+        )
     if unchanged := _unchanged(file, home):
         return unchanged
     with on_disk(home.folder):
         home.path(file).parent.mkdir(parents=True, exist_ok=True)
     busy = f"{file.name}: another process is fetching it; waiting for that"
     with home.process_lock(file.name, lambda: progress.note(busy)):
-        return _unchanged(file, home) or _verified(file, home, progress) or _download(file, home, progress, policy)
+        return _unchanged(file, home) or _verified(file, home, progress) or _download(file, home, progress)
 
 
 def have(file: RemoteFile, home: DataDirectory) -> bool:
@@ -111,8 +111,7 @@ def have(file: RemoteFile, home: DataDirectory) -> bool:
     if _unchanged(file, home):
         return True
     try:
-        with on_disk(home.path(file), may_miss=True):
-            verify_digest(file, digest_file(home.path(file), file, SILENT), read_pin(file, home))
+        verify_digest(file, digest_file(home.path(file), file, SILENT), read_pin(file, home))
     except (SourceError, FileNotFoundError):
         return False
     return True
@@ -127,7 +126,7 @@ def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -
         If it is missing or wrong.
     """
     if file.path is not None:
-        return _own(file.path, hashes_of(file, home, progress, anew=True, keep=True))
+        return _fetched(file, home, hashes_of(file, home, progress, anew=True, keep=True))
     if verified := _verified(file, home, progress):
         return verified
     raise FetchError(
@@ -148,8 +147,41 @@ def known_hashes(file: RemoteFile, home: DataDirectory) -> Digest | None:
     return read_pin(file, home) if file.path is None else hashes_of(file, home)
 
 
-def _own(path: Path, found: Digest) -> Fetched:
-    return Fetched(path, found.sha256, found.content_sha256, found.origin)
+def may_hold(file: RemoteFile, home: DataDirectory, content_sha256: str, origin: str) -> bool:
+    """Return whether a file has a content that came from ``origin``, or may have it as far as is known; writes nothing.
+
+    The hashes of its card decide, if there are any; else what the file holds now, and if it is not there, its pin.
+
+    Raises
+    ------
+    FetchError
+        If the data directory, or a user file, cannot be read.
+    """
+    known = known_hashes(file, home)
+    if file.path is None and not (file.hashes and known) and not _unchanged(file, home):
+        try:
+            known = digest_file(home.path(file), file, SILENT)
+        except SourceError:
+            return False
+        except FileNotFoundError:
+            pass
+    if known is None:
+        return not _is_from_elsewhere(file, origin)
+    is_wrong = _is_from_elsewhere(file, known.origin) or (file.hashes and not is_accepted(file, known))
+    return not is_wrong and known.content_sha256 == content_sha256
+
+
+def _is_from_elsewhere(file: RemoteFile, origin: str) -> bool:
+    """Return whether a file of which no hash is known came from an address that its card does not name.
+
+    It may then be the file of another dataset, or of another version. That of a mirror may be of any dataset.
+    """
+    is_of_mirror = origin.partition("://")[2].partition("/")[2].removeprefix(".../") == file.name
+    return is_web(origin) and not file.hashes and not is_of_mirror and origin not in map(shown, file.urls)
+
+
+def _fetched(file: RemoteFile, home: DataDirectory, digest: Digest) -> Fetched:
+    return Fetched(home.path(file), digest.sha256, digest.content_sha256, shown(digest.origin))
 
 
 def clean(file: RemoteFile, home: DataDirectory) -> int:
@@ -160,9 +192,9 @@ def clean(file: RemoteFile, home: DataDirectory) -> int:
     int
         The number of bytes that this freed.
     """
-    freed = 0
     if file.path is not None:  # it is the user's
-        return freed
+        return 0
+    freed = 0
     with on_disk(home.path(file)):
         for path in (home.path(file), *home.partials(file)):
             with suppress(FileNotFoundError):
@@ -190,7 +222,7 @@ def _unchanged(file: RemoteFile, home: DataDirectory) -> Fetched | None:
     except FileNotFoundError:
         return None
     unchanged = (status.st_size, status.st_mtime_ns) == (pin.bytes, pin.modified)
-    return Fetched(path, pin.sha256, pin.content_sha256, shown(pin.origin)) if unchanged else None
+    return _fetched(file, home, pin) if unchanged else None
 
 
 def _verified(file: RemoteFile, home: DataDirectory, progress: Progress) -> Fetched | None:
@@ -211,16 +243,17 @@ def _pin(file: RemoteFile, home: DataDirectory, digest: Digest, origin: str, pat
     """Pin the hashes of a file that was found right, which is at ``path`` now and will be in its place."""
     with on_disk(path):
         state = path.stat()
-    write_pin(file, home, digest.pinned(origin, state))
-    return Fetched(home.path(file), digest.sha256, digest.content_sha256, origin)
+    pin = digest.pinned(origin, state)
+    write_pin(file, home, pin)
+    return _fetched(file, home, pin)
 
 
-def _download(file: RemoteFile, home: DataDirectory, progress: Progress, policy: Policy | None) -> Fetched:
+def _download(file: RemoteFile, home: DataDirectory, progress: Progress) -> Fetched:
     """Try every mirror and address in turn."""
     failures: list[tuple[str, SourceError]] = []
     for address, words in _addresses(file, home):
         try:
-            return _from(address, words, file, home, progress, policy)
+            return _from(PartialDownload(file, home, address), words, progress)
         except SourceError as error:
             failures.append((words, error))
             progress.note(f"{file.name}: {words}: {error}")
@@ -273,27 +306,25 @@ def _not_a_folder(path: Path) -> str | None:
         return f"cannot be read ({error.strerror})"
 
 
-def _from(
-    address: str | Path, words: str, file: RemoteFile, home: DataDirectory, progress: Progress, policy: Policy | None
-) -> Fetched:
+def _from(partial: PartialDownload, words: str, progress: Progress) -> Fetched:
     """Download from one address, verify, then rename into place."""
-    partial = PartialDownload(file, home, str(address))
+    file, home = partial.file, partial.home
     try:
-        _fill(address, file, partial, progress, policy)
+        _fill(partial, progress)
     except SourceError:
         if not partial.size or not partial.continuable:
             partial.discard()
         raise
     resumed = partial.resumed
     try:
-        digest = _digest_partial(partial, file, home, progress)
+        digest = _digest_partial(partial, progress)
     except SourceError as error:
         if not resumed:
             raise
         # the pieces may have been of two files; once more from the first byte
         progress.note(f"{file.name}: {error}; downloading all of it again")
-        _fill(address, file, partial, progress, policy)
-        digest = _digest_partial(partial, file, home, progress)
+        _fill(partial, progress)
+        digest = _digest_partial(partial, progress)
     fetched = _pin(file, home, digest, words, partial.path)
     partial.rename(home.path(file))
     with on_disk(home.path(file)):
@@ -302,29 +333,27 @@ def _from(
     return fetched
 
 
-def _fill(
-    address: str | Path, file: RemoteFile, partial: PartialDownload, progress: Progress, policy: Policy | None
-) -> None:
-    if isinstance(address, Path):
-        _copy(address, file, partial, progress)
-    elif is_web(address):
-        from mpu_bench.data.download.http import Policy, download
+def _fill(partial: PartialDownload, progress: Progress) -> None:
+    if isinstance(partial.address, Path):
+        _copy(partial.address, partial, progress)
+    elif is_web(partial.address):
+        from mpu_bench.data.download.http import download
 
-        download(address, file.name, partial, progress, policy or Policy())
+        download(partial, progress)
     else:
         raise SourceError("not an address that begins with http:// or https://")
 
 
-def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Progress) -> None:
+def _copy(source: Path, partial: PartialDownload, progress: Progress) -> None:
     """Copy from a mirror folder, all or nothing; a link would change when the user changes his file."""
     try:
         with open_regular(source) as stream:
             size = os.fstat(stream.fileno()).st_size
-            partial.check_size(size, network=False)
+            partial.check_size(size)
             partial.restart(Validators(total=size))
-            with progress.transfer(f"copy {file.name}", size) as advance:
+            with progress.transfer(f"copy {partial.file.name}", size) as advance:
                 for chunk in chunks_of(stream):
-                    partial.write(chunk, network=False)
+                    partial.write(chunk)
                     advance(len(chunk))
         if partial.size != size:
             raise SourceError("it changed while it was read")
@@ -338,11 +367,11 @@ def _copy(source: Path, file: RemoteFile, partial: PartialDownload, progress: Pr
         raise
 
 
-def _digest_partial(partial: PartialDownload, file: RemoteFile, home: DataDirectory, progress: Progress) -> Digest:
+def _digest_partial(partial: PartialDownload, progress: Progress) -> Digest:
     """Verify a complete download, and forget it if it is not the file."""
     try:
-        digest = digest_file(partial.path, file, progress)
-        verify_digest(file, digest, read_pin(file, home))
+        digest = digest_file(partial.path, partial.file, progress)
+        verify_digest(partial.file, digest, read_pin(partial.file, partial.home))
     except SourceError:
         partial.discard()
         raise
@@ -370,7 +399,7 @@ def _nowhere(file: RemoteFile, home: DataDirectory, failures: Sequence[tuple[str
     accept = ""
     if any(isinstance(error, UnpinnedError) for _address, error in failures):
         accept = f" To accept the new file deliberately, delete {home.pin_path(file)} and fetch again."
-    later = any(isinstance(error, TemporarilyUnavailable) for _address, error in failures)
+    later = any(isinstance(error, TransientError) for _address, error in failures)
     again = "Check the network connection and run the same command again, name" if later else "Name"
     return (
         f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "

@@ -1,12 +1,12 @@
-"""Downloads one file from one web address: resumes after a cut, tries again after a fault that may pass."""
+"""Downloads one file from one web address: resumes after a cut, tries again after an error that may pass."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from http.client import BadStatusLine, HTTPException, InvalidURL, LineTooLong, UnknownProtocol
 from importlib.metadata import version
 from itertools import chain
@@ -19,7 +19,7 @@ from urllib3 import exceptions as of_urllib3
 
 from mpu_bench.data.download.address import shown
 from mpu_bench.data.download.compression import other_file
-from mpu_bench.data.download.errors import SourceError, TemporarilyUnavailable, TransientError
+from mpu_bench.data.download.errors import SourceError, TransientError
 from mpu_bench.data.download.partial import PartialDownload, Validators
 from mpu_bench.data.download.progress import Progress
 from mpu_bench.texts import one_line
@@ -28,6 +28,7 @@ _BLOCK_BYTES = 1 << 16
 _MOST_REDIRECTS = 10
 _LONGEST_RETRY_AFTER = 120.0  #: seconds that a server may ask for; if it wants more, the next address is tried
 _MOST_SHOWN_BYTES = 100
+_LONGEST_VALIDATOR = 200  # characters
 _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
 _TRANSIENT_STATUSES = (408, 425, 429, 500, 502, 503, 504, 507, 509)
@@ -37,9 +38,9 @@ _REFUSALS = {
 }
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.IGNORECASE)
 _DECODED_LATER = ("gzip", "x-gzip", "bzip2", "x-bzip2", "xz", "compress", "x-compress")  # the content tells which
-#: Kinds of faults, what they mean for the address, and the reason to show. The order matters: urllib3 counts a refused
-#: connection among the timeouts, and requests most faults among the connection errors.
-_FAULTS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], ...] = (
+#: Kinds of errors, what they mean for the address, and the reason to show. The order matters: urllib3 counts a refused
+#: connection among the timeouts, and requests most errors among the connection errors.
+_REASONS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], ...] = (
     ((of_urllib3.SSLError, of_requests.SSLError), SourceError, "no secure connection to '{host}' ({cause})"),
     (
         (of_urllib3.NameResolutionError,),
@@ -82,89 +83,52 @@ _FAULTS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], .
 )
 
 
-@dataclass(frozen=True)
-class Policy:
-    """How patient the downloader is with one address.
-
-    Attributes
-    ----------
-    attempts : int
-        Tries in a row without progress.
-    progress : int
-        Bytes beyond the furthest reached so far that count as progress and start the count of tries anew.
-    longest_wait : float
-        The bound of the seconds before a further try: 1 before the second, then twice as many each time.
-    connect_timeout, read_timeout : float
-        Seconds without a connection, and without a byte.
-    least_rate, rate_window : float
-        Bytes a second that must arrive on average of so many seconds; a slower answer is cut.
-    sleep : function
-        Waits for a number of seconds.
-    """
-
-    attempts: int = 4
-    progress: int = 1 << 20
-    longest_wait: float = 30.0
-    connect_timeout: float = 15.0
-    read_timeout: float = 60.0
-    least_rate: float = 1000.0
-    rate_window: float = 300.0
-    sleep: Callable[[float], None] = time.sleep
-
-
-def download(url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy) -> None:
-    """Complete a partial file from one address.
+def download(partial: PartialDownload, progress: Progress) -> None:
+    """Complete a partial file from its address, as patiently as its data directory says.
 
     Parameters
     ----------
-    url : str
-        Where it is.
-    label : str
-        The file's name, for the progress.
     partial : PartialDownload
         What has arrived so far; grows.
     progress : Progress
-    policy : Policy
 
     Raises
     ------
     SourceError
-        If the address does not serve it (`TemporarilyUnavailable` if it may do so later). What has arrived is kept.
+        If the address does not serve it (`TransientError` if it may do so later). What has arrived is kept.
     FetchError
         If the disk cannot be written.
     """
-    furthest, tries = partial.size, 0
-    partial.check_size(max(partial.expected, partial.size))  # before it is requested
+    furthest, tries, policy, label = partial.size, 0, partial.home.policy, partial.file.name
+    partial.check_size(max(partial.file.bytes or 0, partial.size))  # before it is requested
     with requests.Session() as session:
         session.max_redirects = _MOST_REDIRECTS
         session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         while not partial.complete:
             try:
-                _transfer(session, url, label, partial, progress, policy)
+                _transfer(session, partial, progress)
                 return
             except TransientError as error:
                 if partial.size >= furthest + policy.progress:
                     furthest, tries = partial.size, 0
                 tries += 1
                 if tries >= policy.attempts:
-                    raise TemporarilyUnavailable(f"{error} (the last of {tries} tries)") from error
+                    raise TransientError(f"{error} (the last of {tries} tries)") from error
                 wait = min(2.0 ** (tries - 1), policy.longest_wait) if error.retry_after is None else error.retry_after
                 if wait > max(policy.longest_wait, _LONGEST_RETRY_AFTER):
-                    raise TemporarilyUnavailable(f"{error}, and asks to retry after {wait:.0f} s") from error
+                    raise TransientError(f"{error}, and asks to retry after {wait:.0f} s") from error
                 progress.note(f"{label}: {error}; trying again in {wait:.0f} s")
                 policy.sleep(wait)
 
 
-def _transfer(
-    session: requests.Session, url: str, label: str, partial: PartialDownload, progress: Progress, policy: Policy
-) -> None:
+def _transfer(session: requests.Session, partial: PartialDownload, progress: Progress) -> None:
     """Ask once, for the rest if a part is there, and write down what comes."""
-    with _network(url, policy):
-        timeout = (policy.connect_timeout, policy.read_timeout)
-        response = session.get(url, headers=_range_headers(partial), stream=True, timeout=timeout)
+    with _network(partial):
+        timeout = (partial.home.policy.connect_timeout, partial.home.policy.read_timeout)
+        response = session.get(str(partial.address), headers=_range_headers(partial), stream=True, timeout=timeout)
     with closing(response):
         _check_status(response, partial)
-        blocks = _blocks(response, url, policy)
+        blocks = _blocks(response, partial)
         head = next(blocks, b"")  # before anything is overwritten
         sent = _validators(response.headers)
         if not head and sent.total is None:
@@ -172,7 +136,7 @@ def _transfer(
         if other := other_file(head):
             raise SourceError(f"{other.name} was received instead of data; {other.fix}")
         _position(response, sent, partial)
-        with progress.transfer(f"fetch {label}", partial.validators.total, partial.size) as advance:
+        with progress.transfer(f"fetch {partial.file.name}", partial.validators.total, partial.size) as advance:
             for block in chain([head], blocks):
                 partial.write(block)
                 advance(len(block))
@@ -180,18 +144,18 @@ def _transfer(
 
 
 @contextmanager
-def _network(url: str, policy: Policy) -> Iterator[None]:
+def _network(partial: PartialDownload) -> Iterator[None]:
     """Turn whatever the network libraries raise meanwhile into reasons; nothing else may be done meanwhile."""
     try:
         yield
     except Exception as error:  # what a server sends may break them anywhere
         causes = list(_causes(error))
         kind, reason = next(
-            (kind, reason) for kinds, kind, reason in _FAULTS if any(isinstance(cause, kinds) for cause in causes)
+            (kind, reason) for kinds, kind, reason in _REASONS if any(isinstance(cause, kinds) for cause in causes)
         )
         request = getattr(error, "request", None)  # after a redirect it is of another host
-        host = host_of(getattr(request, "url", None) or url)
-        raise kind(reason.format(host=host, cause=_innermost(causes), policy=policy)) from error
+        host = _host_of(getattr(request, "url", None) or str(partial.address))
+        raise kind(reason.format(host=host, cause=_innermost(causes), policy=partial.home.policy)) from error
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -209,7 +173,7 @@ def _innermost(causes: list[BaseException]) -> str:
     return _quoted(text) if text and "://" not in text and "url" not in text.lower() else type(last).__name__
 
 
-def host_of(url: str) -> str:
+def _host_of(url: str) -> str:
     """Return the host of an address, fit to be shown."""
     match = re.match(r"\w+://(\[[^\]]*\]|[^:/]*)", shown(url))
     return match[1] if match else ""
@@ -263,7 +227,12 @@ def _validators(headers: Mapping[str, str]) -> Validators:
         raise SourceError(f"the server uses an encoding that was not requested (Content-Encoding: {_quoted(coding)})")
     said, chunked = headers.get("Content-Length", ""), "Transfer-Encoding" in headers
     total = int(said) if re.fullmatch("[0-9]{1,18}", said) and not chunked else None
-    return Validators.of(headers.get("ETag"), headers.get("Last-Modified"), total)
+    return Validators(_sendable(headers.get("ETag")), _sendable(headers.get("Last-Modified")), total)
+
+
+def _sendable(text: str | None) -> str | None:
+    """Return a text that can stand in a header of a later request, or None."""
+    return text if text and text.isascii() and text.isprintable() and len(text) <= _LONGEST_VALIDATOR else None
 
 
 def _position(response: requests.Response, sent: Validators, partial: PartialDownload) -> None:
@@ -278,7 +247,7 @@ def _position(response: requests.Response, sent: Validators, partial: PartialDow
         partial.check_size(sent.total or 0)
         partial.restart(sent)
         return
-    is_bounded = total or partial.validators.total or partial.hashed
+    is_bounded = total or partial.validators.total or partial.file.hashes
     if not partial.size or first != partial.size or not is_bounded:
         partial.discard()
         raise TransientError("the server sent another part of the file than requested")
@@ -291,11 +260,11 @@ def _position(response: requests.Response, sent: Validators, partial: PartialDow
     partial.resume(total)
 
 
-def _blocks(response: requests.Response, url: str, policy: Policy) -> Iterator[bytes]:
+def _blocks(response: requests.Response, partial: PartialDownload) -> Iterator[bytes]:
     """Yield the body as it was sent, as soon as it arrives, so that a cut loses nothing."""
-    began, arrived = time.monotonic(), 0
+    began, arrived, policy = time.monotonic(), 0, partial.home.policy
     while True:
-        with _network(url, policy):
+        with _network(partial):
             block = response.raw.read1(_BLOCK_BYTES, decode_content=False)
         if not block:
             return

@@ -288,8 +288,8 @@ def hashes_of(
     return found
 
 
-def check_unchanged(file: RemoteFile, known: Digest) -> None:
-    """Refuse a file that has changed since it was hashed.
+def check_unchanged(file: RemoteFile, home: DataDirectory, sha256: str) -> None:
+    """Refuse a user file that has changed since it was hashed, by this process or by another one.
 
     Raises
     ------
@@ -297,7 +297,8 @@ def check_unchanged(file: RemoteFile, known: Digest) -> None:
         If it is another, or was written to since.
     """
     assert file.path is not None
-    if identity(_stat(file.path)) != _remembered(known):
+    pin = read_pin(file, home)
+    if pin and (pin.sha256 != sha256 or identity(_stat(file.path)) != _remembered(pin)):
         raise FetchError(f"{file.path}: changed while it was read; run the same command again")
 
 

@@ -8,7 +8,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Lt
 from rich.filesize import decimal
@@ -19,7 +19,6 @@ from mpu_bench.data.download.integrity import read_note
 from mpu_bench.files import open_regular, write_text
 
 _SMALL_BYTES = 1 << 16
-_LONGEST_VALIDATOR = 200
 
 
 @dataclass(frozen=True)
@@ -40,24 +39,10 @@ class Validators:
     last_modified: str | None = None
     total: Annotated[int, Ge(0), Lt(10**18)] | None = None  # as in a header: no disk holds more
 
-    @classmethod
-    def of(cls, etag: str | None, last_modified: str | None, total: int | None) -> Self:
-        """Return what headers say; of what cannot be sent back, nothing."""
-        return cls(_sendable(etag), _sendable(last_modified), total)
-
-    def __post_init__(self) -> None:
-        if any(_sendable(text) != text for text in (self.etag, self.last_modified)):
-            raise ValueError("it cannot stand in a header")
-
     @property
     def if_range(self) -> str | None:
         """What can stand in the header ``If-Range``: a strong entity tag, else the date."""
         return self.etag if self.etag and not self.etag.startswith("W/") else self.last_modified
-
-
-def _sendable(text: str | None) -> str | None:
-    is_sendable = text and text.isascii() and text.isprintable() and len(text) <= _LONGEST_VALIDATOR
-    return text if is_sendable else None
 
 
 class PartialDownload:
@@ -67,8 +52,9 @@ class PartialDownload:
     ----------
     file : RemoteFile
     home : DataDirectory
-    address : str
-        Each address has a part of its own: the next one may serve the file compressed differently.
+    address : str or Path
+        On the web, or in the folder of a mirror. Each has a part of its own: the next one may serve the file compressed
+        differently.
 
     Attributes
     ----------
@@ -76,22 +62,16 @@ class PartialDownload:
         Of the file that this is a part of.
     size : int
         How many bytes have arrived.
-    expected : int
-        How many the whole has by its card; 0 where that does not say.
-    hashed : bool
-        Whether the hash of the file is known: without a validator only that tells that a rest is of another file.
     resumed : bool
         Whether they came in more than one answer, so that they may be of different files.
     """
 
-    def __init__(self, file: RemoteFile, home: DataDirectory, address: str) -> None:
-        self.path = home.partial_path(file, address)
+    def __init__(self, file: RemoteFile, home: DataDirectory, address: str | Path) -> None:
+        self.file, self.home, self.address = file, home, address
+        self.path = home.partial_path(file, str(address))
         self.validators = Validators()
         self.size = 0
-        self.hashed = bool(file.hashes)
         self._note = self.path.with_name(self.path.name + ".json")
-        self.expected = file.bytes or 0
-        self._file, self._limit = file, home.limit
         with suppress(FileNotFoundError, ValueError), on_disk(self.path, may_miss=True):
             validators = read_note(self._note, Validators)
             with open_regular(self.path) as stream:
@@ -102,8 +82,8 @@ class PartialDownload:
 
     @property
     def continuable(self) -> bool:
-        """Whether the rest may be asked for."""
-        return self.validators.if_range is not None or self.hashed
+        """Whether the rest may be requested: without a validator only a known hash shows a rest of another file."""
+        return self.validators.if_range is not None or bool(self.file.hashes)
 
     @property
     def complete(self) -> bool:
@@ -123,7 +103,7 @@ class PartialDownload:
         self.resumed = True
         self.validators = replace(self.validators, total=self.validators.total or total)
 
-    def check_size(self, size: int, network: bool = True) -> None:
+    def check_size(self, size: int) -> None:
         """Refuse a file of so many bytes if that is more than it can have, than may come, or than the disk can take.
 
         At once rather than after hours; another address may serve the right one. What is here is kept.
@@ -132,15 +112,13 @@ class PartialDownload:
         ------
         SourceError
         """
-        most = self._file.most_bytes
+        most, limit = self.file.most_bytes, self.home.limit
         if most is not None and size > most:
             raise SourceError(
-                f"{decimal(size)} are more than the file has ({decimal(self.expected or most)} by its card)"
+                f"{decimal(size)} are more than the file has ({decimal(self.file.bytes or most)} by its card)"
             )
-        if network and self._limit is not None and size > self._limit:
-            raise SourceError(
-                f"{decimal(size)} are more than the limit of {decimal(self._limit)} a file (--data-limit)"
-            )
+        if limit is not None and size > limit and not isinstance(self.address, Path):
+            raise SourceError(f"{decimal(size)} are more than the limit of {decimal(limit)} a file (--data-limit)")
         with on_disk(self.path):
             free = shutil.disk_usage(self.path.parent).free
         if size - self.size > free:
@@ -151,14 +129,8 @@ class PartialDownload:
         if self.validators.total is None and self.size > max(free, _SMALL_BYTES):  # what has no end must not fill it
             raise SourceError(f"the server does not say how much it sends, and has sent more than {decimal(free)}")
 
-    def write(self, chunk: bytes, network: bool = True) -> None:
+    def write(self, chunk: bytes) -> None:
         """Append what arrived.
-
-        Parameters
-        ----------
-        chunk : bytes
-        network : bool
-            Whether it came over the network, from which not more than a limit may come.
 
         Raises
         ------
@@ -166,7 +138,7 @@ class PartialDownload:
             If this is more than there can be; nothing is kept of it then.
         """
         try:
-            self.check_size(self.size + len(chunk), network)
+            self.check_size(self.size + len(chunk))
         except SourceError:
             self.discard()
             raise

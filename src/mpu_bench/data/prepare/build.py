@@ -312,15 +312,15 @@ def _hint(card: Card) -> str:
 
     A config counts a user file each time.
     """
-    own = _own_file(card)
-    if own is None and any(file.urls and not file.hashes for file in card.remote_files):
+    user_file = _own_file(card)
+    if user_file is None and any(file.urls and not file.hashes for file in card.remote_files):
         return f"; if the download is broken: mpu-bench data clean {card.name}, and fetch it again"
-    if own is None or not card.origin.endswith(".yaml"):
+    if user_file is None or not card.origin.endswith(".yaml"):
         return ""
     with suppress(OSError):
         if _COMMAND in Path(card.origin).read_text(encoding="utf-8", errors="replace"):
-            return f"; if {own} has changed, give the command at the head of {card.origin} again"
-    return f"; if {own} has changed, make its card again: {_COMMAND} {own} --name {card.name} --force"
+            return f"; if {user_file} has changed, give the command at the head of {card.origin} again"
+    return f"; if {user_file} has changed, make its card again: {_COMMAND} {user_file} --name {card.name} --force"
 
 
 def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:

@@ -43,6 +43,8 @@ def table(card: Card, encoding: ColumnEncoding) -> Table | None:
 
     Its columns are called ``column 1`` and so on, as those of any table without a header.
     """
+    if card.coded and card.multiplier != (1.0, 1.0):
+        return None  # the features of words are multiplied, too
     try:
         return _table(card, encoding)
     except (ValidationError, KeyError):  # such as of a negative factor, or a training part without rows

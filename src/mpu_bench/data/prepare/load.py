@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import (
     Any,
     Literal,
     NotRequired,  # which pydantic reads
+    TypeVar,
 )
 
 from typing_extensions import TypedDict
@@ -32,7 +33,7 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, StorageOfRows, 
 from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.errors import on_disk, sync_folder
-from mpu_bench.data.download.integrity import check_unchanged, read_note, read_pin
+from mpu_bench.data.download.integrity import check_unchanged, read_note
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import DataError
 from mpu_bench.files import read_bounded, write_text
@@ -202,13 +203,38 @@ def load_problem(card: Card, home: DataDirectory, progress: Progress = SILENT) -
         If a source file cannot be had, or the disk refuses.
     """
     card = obtainable(card, home)
-    if meta := _sound_meta(card, home):
+    return _while_it_stands(card, home, progress, lambda meta: _problem(card, home, meta))
+
+
+_Made = TypeVar("_Made")
+_TRIES = 5
+
+
+def _while_it_stands(
+    card: Card, home: DataDirectory, progress: Progress, make: Callable[[Meta], _Made], anew: bool = False
+) -> _Made:
+    """Prepare a dataset where need be, and return what is made of it while nobody replaces it by rows of another file.
+
+    ``anew``: prepare it, too, where its preprocessing is not kept.
+    """
+    for _ in range(_TRIES):
+        meta = _sound_meta(card, home)
+        if meta is None or (anew and "preprocessing" not in meta):
+            meta = _prepare(card, home, progress, anew)
         with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
-            return _problem(card, home, meta)
-    return _problem(card, home, _prepare(card, home, progress))
+            made = make(meta)
+            there = _valid_meta(card, home)
+            if there and (there["content"], there["arrays"]) == (meta["content"], meta["arrays"]):
+                return made
+    raise DataError(
+        f"{card.name}: another process prepares other rows under this name all the time; "
+        "end it, or give the files different names"
+    )
 
 
-def preprocessing_of(card: Card, home: DataDirectory, progress: Progress = SILENT) -> Preprocessing | None:
+def preprocessing_of(
+    card: Card, home: DataDirectory, progress: Progress = SILENT, *, fingerprint: str = ""
+) -> Preprocessing | None:
     """Return what the preparation does to raw rows; fetch and prepare the dataset first where need be.
 
     It is what `Problem` holds of a row: with the constant feature that is appended when the data are loaded.
@@ -218,6 +244,8 @@ def preprocessing_of(card: Card, home: DataDirectory, progress: Progress = SILEN
     card : Card
     home : DataDirectory
     progress : Progress
+    fingerprint : str
+        Of the problem whose rows it must be of; by default it is of what there is now.
 
     Returns
     -------
@@ -228,23 +256,23 @@ def preprocessing_of(card: Card, home: DataDirectory, progress: Progress = SILEN
     Raises
     ------
     DataError, FetchError
-        As of `load_problem`.
+        As of `load_problem`, or the data are others than those of the fingerprint.
     """
     from mpu_bench.preprocessing import from_json
 
     card = obtainable(card, home)
     path = prepared_folder(card, home) / _PREPROCESSING
-    meta = _sound_meta(card, home)
-    if meta is None:
-        meta = _prepare(card, home, progress)
-    elif "preprocessing" not in meta:  # made before it was kept
-        meta = _prepare(card, home, progress, anew=True)
-    if not meta.get("preprocessing"):
-        return None
-    with on_disk(path):
+
+    def kept(meta: Meta) -> Preprocessing | None:
+        if fingerprint not in ("", _fingerprint(card, meta["content"])):
+            raise DataError(f"{card.name}: its data have changed since they were loaded; run again")
+        if not meta.get("preprocessing"):
+            return None
         text = read_bounded(path, _MOST_PREPROCESSING_BYTES, DataError)
-    found = from_json(json.loads(text), str(path))
-    return found if card.augment is None else found.model_copy(update={"augment": card.augment})
+        return from_json(json.loads(text), str(path))
+
+    found = _while_it_stands(card, home, progress, kept, anew=True)  # older ones were made before it was kept
+    return found if card.augment is None or found is None else found.model_copy(update={"augment": card.augment})
 
 
 def training_content(card: Card, home: DataDirectory) -> tuple[str, ...]:
@@ -296,11 +324,11 @@ def _valid_meta(card: Card, home: DataDirectory) -> Meta | None:
         counts = [meta["counts"]["train"], meta["counts"]["test"]]
         fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and list(meta["classes"]) == list(card.classes)
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
-        contents = [(fetch.known_hashes(file, home), meta["content"][file.name]) for file in card.remote_files]
+        files = [(file, home, meta["content"][file.name], meta["origins"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, LookupError):
         return None
-    same = all(pin is None or pin.content_sha256 == content for pin, content in contents)
-    return meta if fits and complete and same else None
+    is_valid = fits and complete and all(fetch.may_hold(*each) for each in files)
+    return meta if is_valid else None
 
 
 def _sound_meta(card: Card, home: DataDirectory) -> Meta | None:
@@ -342,7 +370,9 @@ def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched]
             files = {name: SourceFile(name, file.path, advance, **fixes[name]) for name, file in fetched.items()}
             built = build(card, files, temporary)
         _share_arrays(temporary)
-        _check_own_files(card, home)
+        for file in card.remote_files:
+            if file.path is not None:
+                check_unchanged(file, home, fetched[file.name].sha256)
         if built.preprocessing is not None:
             write_text(temporary / _PREPROCESSING, json.dumps(to_json(built.preprocessing), indent=1))
         meta: Meta = {
@@ -380,17 +410,11 @@ def _share_arrays(folder: Path) -> None:
     """Let a folder have the arrays that another one has as well, such as rows of other topics: the disk keeps one."""
     for path in folder.glob("*.npy"):
         linked = path.with_suffix(".link")
-        for other in folder.parent.glob(f"*/{path.name}"):
+        for other in folder.parent.glob(f"[!.]*/{path.name}"):  # not one that another process still writes
             with contextlib.suppress(OSError):  # it has just gone, or the disk has no links
                 if not other.samefile(path) and filecmp.cmp(path, other, shallow=False):
                     linked.hardlink_to(other)
                     linked.replace(path)
-
-
-def _check_own_files(card: Card, home: DataDirectory) -> None:
-    for file in card.remote_files:
-        if file.path is not None and (known := read_pin(file, home)):
-            check_unchanged(file, known)
 
 
 def _work(card: Card, home: DataDirectory) -> int | None:

@@ -60,15 +60,15 @@ class Streamed:
 
     def pieces(self) -> Iterator[NDArray[np.float32]]:
         """Hand out all rows, cut like those of a stored part: sums are then equal to the last bit."""
-        (n, d), held = self.shape, np.empty((0, self.shape[1]), np.float32)
+        (n, d), buffer = self.shape, np.empty((0, self.shape[1]), np.float32)
         size = max(1, PIECE_BYTES // (8 * d))
         for number in range(-(-n // self.block_rows)):
-            held = np.concatenate([held, self.block(number)[0]])
-            while len(held) >= size:
-                yield held[:size]
-                held = held[size:]
-        if len(held):
-            yield held
+            buffer = np.concatenate([buffer, self.block(number)[0]])
+            while len(buffer) >= size:
+                yield buffer[:size]
+                buffer = buffer[size:]
+        if len(buffer):
+            yield buffer
 
 
 def measure(card: GeneratedCard) -> dict[str, list[float]]:

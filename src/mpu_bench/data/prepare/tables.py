@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.data.cards.schema import TableCard
 from mpu_bench.data.prepare.room import check_memory
+from mpu_bench.data.prepare.transforms import is_constant
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.user_files.formats import Form
 from mpu_bench.data.user_files.looking import check_same_columns, kept_rows
@@ -23,7 +24,6 @@ from mpu_bench.preprocessing import (
     NumberColumn,
     OmittedColumn,
     Table,
-    is_constant,
     parsed_numbers,
     texts_of,
     words_of,
@@ -204,8 +204,8 @@ def _numbers(piece: pd.DataFrame, name: str, file: UserFile, row: int, card: Tab
     where = f"{file.path}, row {row + int(piece.index[index])}, column '{name}'"
     if missing[index]:
         raise DataError(f"{where}: no number; write 'missing: median' or 'missing: drop' into {card.origin}")
-    found = one_line(str(piece[name].iloc[index]), 100)
-    raise DataError(f"{where}: '{found}' is not a finite number; write 'categorical' or 'omitted' beside the column")
+    value = one_line(str(piece[name].iloc[index]), 100)
+    raise DataError(f"{where}: '{value}' is not a finite number; write 'categorical' or 'omitted' beside the column")
 
 
 def _is_sparse(table: Table, numbers: Mapping[str, Fitted], card: TableCard) -> bool:

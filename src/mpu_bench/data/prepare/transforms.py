@@ -14,7 +14,9 @@ from mpu_bench.data.cards.parts import Smooth
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.prepare.npy import ArrayFile, open_array, pieces
 from mpu_bench.data.readers.blocks import Chunk
-from mpu_bench.preprocessing import is_constant
+
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was computed in more than one way
+_SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 class Splitter:
@@ -206,3 +208,9 @@ def moments(rows: Pieces, shape: tuple[int, ...], overall: bool = False) -> Stat
     deviation = np.sqrt(np.full(d, squares.sum() / (n * d)) if overall else squares / n)
     constant = is_constant(low, high)
     return np.where(constant, low, mean), np.where(constant, 0.0, deviation)
+
+
+def is_constant(low: Any, high: Any) -> Any:
+    """Return whether numbers that lie between these differ by no more than rounding, of each pair of an array."""
+    with np.errstate(over="ignore"):
+        return np.subtract(high, low) <= np.maximum(_ROUNDING * np.maximum(np.abs(low), np.abs(high)), _SMALLEST)

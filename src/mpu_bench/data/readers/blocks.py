@@ -115,7 +115,7 @@ class SourceFile:
             Whole lines; the last of a file may lack its end.
         """
         size = size or BLOCK_BYTES
-        line, rest, held = 1, [b""], 0  # the beginning of a line, in pieces
+        line, rest, length = 1, [b""], 0  # the beginning of a line, in pieces
         with self.open() as stream:
             begin = stream.read(len(codecs.BOM_UTF8))
             self.advance(len(begin))
@@ -126,18 +126,18 @@ class SourceFile:
                 end = piece.rfind(b"\n") + 1
                 if not end:
                     rest.append(piece)
-                    held += len(piece)
-                    if held > _LONGEST_LINE_BYTES:
+                    length += len(piece)
+                    if length > _LONGEST_LINE_BYTES:
                         raise DataError(
                             f"{self.path}, line {line}: has more than {_LONGEST_LINE_BYTES:,} bytes; "
                             "this is not a text of examples"
                         )
                     continue
                 block = b"".join([*rest, piece[:end]])
-                rest, held = [piece[end:]], len(piece) - end
+                rest, length = [piece[end:]], len(piece) - end
                 yield line, block
                 line += block.count(b"\n")
-        if held:
+        if length:
             yield line, b"".join(rest)
 
 

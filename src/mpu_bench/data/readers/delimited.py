@@ -226,8 +226,8 @@ def _data_error(
 ) -> DataError:
     """Return the error to raise for a block: go through it line by line for what is wrong."""
     for line, text in enumerate(block.split(b"\n"), first):
-        if fault := _line_fault(text.decode("utf-8", "replace"), encoding, labels):
-            return DataError(f"{file.path}, line {line}: {fault}")
+        if problem := _line_fault(text.decode("utf-8", "replace"), encoding, labels):
+            return DataError(f"{file.path}, line {line}: {problem}")
     return DataError(f"{file.path}, from line {first}: cannot be read as the card says")
 
 

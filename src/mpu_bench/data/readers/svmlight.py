@@ -30,6 +30,7 @@ from mpu_bench.errors import DataError
 LARGEST_VALUE = float(np.finfo(np.float32).max)
 _LONGEST_INDEX = 20  # digits
 _BLANK_AFTER_COLON = re.compile(rb":[ \t]+")
+_PYTHONS_NUMBER = re.compile(rb"[0-9]_[0-9]")  # which is one for scikit-learn's parser, but not in such a file
 
 
 class NumericLabels(Protocol):
@@ -118,6 +119,8 @@ def read_svmlight(file: SourceFile, rules: Rules, block_bytes: int | None = None
     for line, block in file.blocks(block_bytes):
         text = _BLANK_AFTER_COLON.sub(b":", block) if b": " in block or b":\t" in block else block
         try:
+            if _PYTHONS_NUMBER.search(text) and (fault := _fault(file, line, text, rules)):
+                raise DataError(fault)
             chunk = _parse_leniently(text, rules)
         except (ValueError, OverflowError, MemoryError) as error:
             raise DataError(_fault(file, line, text, rules) or f"{file.path}, from line {line}: {error}") from None
@@ -190,9 +193,7 @@ def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]
     if rules.labels.of_numbers(np.array([label]))[0] < 0:
         raise ValueError(rules.labels.unknown(_shown(tokens[0])))
     pairs: list[tuple[int, float]] = []
-    for word in tokens[1:]:
-        if word.startswith(b"qid:"):
-            continue
+    for word in tokens[2 if tokens[1:] and tokens[1].startswith(b"qid:") else 1 :]:
         column, value = _pair(word, rules)
         if pairs and column <= pairs[-1][0]:
             same = column == pairs[-1][0]
@@ -222,7 +223,7 @@ def _pair(word: bytes, rules: Rules) -> tuple[int, float]:
 
 def _number(text: bytes, message: str) -> float:
     try:
-        return float(text)
+        return float(b"" if b"_" in text else text)
     except ValueError:
         raise ValueError(message) from None
 

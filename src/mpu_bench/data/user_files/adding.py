@@ -145,10 +145,10 @@ def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: User
     if like is None:
         return open_table(file, separator=wishes.separator, header=wishes.header)
     is_text = like.format == "delimited"
-    found = open_table(file, separator=like.separator if is_text else None, header=like.header if is_text else None)
-    if found.format != like.format:
-        raise DataError(f"{path}: is {found.format}, and {like.path} is {like.format}; write both alike")
-    return found
+    table = open_table(file, separator=like.separator if is_text else None, header=like.header if is_text else None)
+    if table.format != like.format:
+        raise DataError(f"{path}: is {table.format}, and {like.path} is {like.format}; write both alike")
+    return table
 
 
 def _examples(files: Sequence[UserFile], wishes: Wishes) -> Added:

@@ -174,11 +174,11 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
     if _FOR_EXCEL.fullmatch(first):
         raise DataError(f"{path}, line 1: '{first}' is for Excel alone; leave this line out")
     widths = {mark: [len(row) for row in _rows(lines, mark)] for mark in SEPARATORS.values()}
-    for mark, found in widths.items():
-        if len(set(found)) == 1 and found[0] > 1:
+    for mark, counts in widths.items():
+        if len(set(counts)) == 1 and counts[0] > 1:
             return mark
     _check_first_line(path, lines, widths)
-    if all(found[:1] in ([], [1]) for found in widths.values()):
+    if all(counts[:1] in ([], [1]) for counts in widths.values()):
         for mark, pattern in (("|", r"\|"), (" ", r"\s+")):
             if len(cells := {len(re.split(pattern, line.strip())) for line in lines}) == 1 and max(cells) > 1:
                 raise DataError(f"{path}: its separator seems to be '{mark}'; give --separator '{mark}'")
@@ -187,10 +187,10 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
 
 def _check_first_line(path: Path, lines: Sequence[str], widths: Mapping[str, Sequence[int]]) -> None:
     """Refuse a comment, or a title, above the names of the columns."""
-    for found in widths.values():
-        (usual, times), *_ = Counter(found).most_common(1) or [(0, 0)]
-        above = next((index for index, width in enumerate(found) if width == usual), 0)
-        if usual > 1 and 2 * times > len(found) and above and max(found[:above]) == 1:
+    for counts in widths.values():
+        (usual, times), *_ = Counter(counts).most_common(1) or [(0, 0)]
+        above = next((index for index, width in enumerate(counts) if width == usual), 0)
+        if usual > 1 and 2 * times > len(counts) and above and max(counts[:above]) == 1:
             raise DataError(
                 f"{path}, line 1: '{one_line(lines[0], _SHOWN)}' is a comment or a title, and {usual} columns follow; "
                 "leave out what stands before the names of the columns"

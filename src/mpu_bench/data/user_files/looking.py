@@ -27,8 +27,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import Kind
-from mpu_bench.data.cards.schema import MOST_CLASSES
+from mpu_bench.data.cards.parts import MOST_CLASSES, Kind
 from mpu_bench.data.readers.blocks import SourceFile, is_number
 from mpu_bench.data.user_files.formats import LABELS, written
 from mpu_bench.data.user_files.tables import UserFile
@@ -114,9 +113,9 @@ class Looked:
     def _see_odd(self, texts: pd.Series[Any], row: int, source: Path) -> None:
         """Take into account what is no number; the first stands in ``row``."""
         if self.odd is None:
-            found = str(texts.iloc[0])
-            form, self.source = written(found.strip()), str(source)
-            self.odd = f"row {row:,} holds '{one_line(found, _SHOWN)}'" + (f", {form.how}" if form else "")
+            text = str(texts.iloc[0])
+            form, self.source = written(text.strip()), str(source)
+            self.odd = f"row {row:,} holds '{one_line(text, _SHOWN)}'" + (f", {form.how}" if form else "")
         for cell, times in texts.value_counts(sort=False).items():
             form = written(str(cell).strip())
             if form is not None and form.is_bound:
@@ -181,8 +180,8 @@ class Counted:
     @property
     def classes(self) -> list[str]:
         """The labels, sorted: as numbers if all are."""
-        found = {*self.train, *(self.test or ())}
-        return sorted(found, key=lambda name: (float(name), name)) if all(map(is_number, found)) else sorted(found)
+        labels = {*self.train, *(self.test or ())}
+        return sorted(labels, key=lambda name: (float(name), name)) if all(map(is_number, labels)) else sorted(labels)
 
 
 def look_at_columns(files: Sequence[UserFile]) -> list[Looked]:
@@ -316,8 +315,8 @@ def class_names(words: Collection[str]) -> dict[str, str]:
 def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> None:
     """Refuse labels that are none of a classification; ``fix`` says where others may be."""
     if len(classes) < 2:
-        held = f"all {rows:,} rows are of the class '{classes[0]}'" if classes else "no row is left"
-        raise DataError(f"{source}: {held}; two classes are needed: {fix}")
+        problem = f"all {rows:,} rows are of the class '{classes[0]}'" if classes else "no row is left"
+        raise DataError(f"{source}: {problem}; two classes are needed: {fix}")
     numbers = [label_key(name) for name in classes if is_number(name)]
     fractions = any("." in name or "e" in name for name in numbers)
     most = _FEW_WORDS if fractions else _MOST_NUMBERS_AS_CLASSES
@@ -364,9 +363,9 @@ class _Indexed(SourceFile):
         """Cut the text as `SourceFile` does."""
         for line, block in super().blocks(size):
             yield line, block
-            found = [int(index) for index in _INDEX.findall(_COMMENT.sub(b"", block))]
-            if found:
-                self.met[:] = [min(found + self.met), max(found + self.met)]
+            indices = [int(index) for index in _INDEX.findall(_COMMENT.sub(b"", block))]
+            if indices:
+                self.met[:] = [min(indices + self.met), max(indices + self.met)]
 
 
 def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | None = None) -> LookedExamples:
@@ -393,8 +392,8 @@ def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | Non
         file = own.file
         indexed = _Indexed(file.name, file.path, file.advance, file.fix, met)
         for labels, rows in replace(own, file=indexed).vectors(first_index=first_index or 0):
-            found, times = np.unique(labels, return_counts=True)
-            for label, count in zip(map(plain_number, found.tolist()), times.tolist(), strict=True):
+            values, times = np.unique(labels, return_counts=True)
+            for label, count in zip(map(plain_number, values.tolist()), times.tolist(), strict=True):
                 counts[label] = counts.get(label, 0) + count
             largest, filled = _measured(largest, filled, rows)
         if not counts:

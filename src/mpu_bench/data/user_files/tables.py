@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -63,7 +64,8 @@ def _opened(file: SourceFile) -> Iterator[Any]:
         raise DataError(f"{file.path}: is Parquet; to read it, {extra('parquet')}") from None
     with file.open() as stream:
         try:
-            with pyarrow.parquet.ParquetFile(stream) as opened:
+            whole = stream if stream.seekable() else io.BytesIO(stream.read())  # it is read from its end
+            with pyarrow.parquet.ParquetFile(whole) as opened:
                 yield opened
         except (pyarrow.ArrowException, OSError, OverflowError) as error:
             raise DataError(f"{file.path}: cannot be read as Parquet: {one_line(str(error), 300)}") from None
@@ -281,6 +283,8 @@ def _records(path: Path, blocks: Iterator[tuple[int, bytes]], separator: str) ->
     if separator == " ":
         lines = (f"{line.rstrip()}\n" for line in lines)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    empty: list[tuple[int, list[str]]] = []
+    is_begun = False
     while True:
         began = reader.line_num + first[0]
         try:
@@ -290,7 +294,11 @@ def _records(path: Path, blocks: Iterator[tuple[int, bytes]], separator: str) ->
         except csv.Error as error:
             raise DataError(f"{path}, line {began}: {_explained(str(error))}") from None
         if any(record) and (len(record) > 1 or record[0].strip()):
+            yield from empty
             yield began, record
+            empty, is_begun = [], True
+        elif is_begun and len(record) > 1:  # a row whose cells are all missing, but for those that spreadsheets append
+            empty.append((began, record))
 
 
 def _explained(error: str) -> str:

@@ -1,4 +1,4 @@
-"""Where runs are made: tasks in, outcomes out, in whatever order they finish.
+"""Where runs are executed: tasks in, outcomes out, in whatever order they finish.
 
 The runner knows this interface alone. `local.LocalPool` implements it by child processes of this machine,
 `cluster.client.ClusterPool` by those of the machines of a Dask cluster.
@@ -53,7 +53,7 @@ class Pool(ABC):
     def compile_ahead(self, tasks: Sequence[Task]) -> None:  # noqa: B027 - most let each run compile what it needs
         """Compile what tasks need by all processors at once, where that is for the pool to do.
 
-        What fails here is no result: it fails again where the run is made.
+        What fails here is no result: it fails again where the run is executed.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Pool(ABC):
 
     @abstractmethod
     def submit(self, task: Task) -> None:
-        """Begin a task, or let it wait for a worker; only while there is room."""
+        """Begin a task, or let it wait for a worker; only while a slot is free."""
 
     @abstractmethod
     def next_outcome(self, on_news: OnNews) -> Outcome:
@@ -84,7 +84,7 @@ class Pool(ABC):
     def prepare(
         self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: Progress
     ) -> str:
-        """Fetch and prepare a dataset in a worker; return why it cannot be had, or nothing.
+        """Fetch and prepare a dataset in a worker; return why it is unavailable, or nothing.
 
         Whatever goes wrong there (any exception, the end of the process, too much memory) becomes that text.
 

@@ -78,7 +78,7 @@ class InProcessPool(Pool):
         """
         if threads != self._threads:
             raise ConfigError(
-                f"the config wants {threads} threads, and this process, in which its runs are to be made, has "
+                f"the config wants {threads} threads, and this process, which executes its runs, has "
                 f"{self._threads}; give --threads {threads}"
             )
 

@@ -27,12 +27,11 @@ from mpu_bench.models.export.c_fixed_machines import (
 )
 from mpu_bench.models.export.c_float import Source, defines, heading, public_functions, vote_code
 from mpu_bench.models.export.c_text import Constants, function, identifier, labels_table
-from mpu_bench.models.export.portable import Portable
+from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn
 
 _SMALLEST_SHARE = 1 / 16  # of the range of all features that a column's own range is at least
 _FEWEST_STEPS = 4  # of an integer over the values of a column
-_WIDEST = 1e30  # a width beyond makes nothing but 0
 _Z_POWER, _ENTRY_POWER = 11, 8  # sigmoids are of z times 2^11, and have an entry for each 2^8 of that
 _ENTRIES = 96  # beyond, at z = 12, a sigmoid is 1
 _ONE = 32768  # a probability of 1
@@ -56,7 +55,8 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
     spare = 2 if model.kernel.shift_invariant else 1  # a difference of two features is squared
     largest = 2 ** (bits - spare) - 1
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
-    most = max(float(np.abs(features).max(initial=0.0)), vectors)
+    word = float(any(isinstance(column, CategoricalColumn) for column in model.columns))  # though no row has one
+    most = max(float(np.abs(features).max(initial=0.0)), vectors, word)
     power = power_of_two(largest, most if most > 0 else 1.0)
     powers = tuple(_input_power(model, index, features, most, power) for index in range(len(model.columns)))
     return FixedPoint(bits, largest, power, powers)
@@ -89,7 +89,7 @@ def _input_power(model: Portable, index: int, features: NDArray[np.float32], mos
         return power
     largest, apart = 0.0, np.zeros(1)
     for number, source in enumerate(model.sources):
-        if isinstance(source, tuple) and source[0] == index and abs(source[2]) < _WIDEST:
+        if isinstance(source, tuple) and source[0] == index and source[2] != WIDTH_OF_CONSTANT:
             _, shift, width = source
             apart = features[:, number].astype(np.float64) * width
             values = np.abs(apart + shift).max(initial=0.0)
@@ -186,7 +186,7 @@ def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> lis
     factors, downs = [], []
     for _, column, _shift, width in numbers:
         exact = 2.0 ** (how.feature_power - how.input_powers[column]) / width
-        factor, down = _factor(exact) if abs(width) < _WIDEST else (0, 0)
+        factor, down = _factor(exact) if width != WIDTH_OF_CONSTANT else (0, 0)
         factors.append(factor)
         downs.append(down)
     shifts = [_rounded(shift * 2.0 ** how.input_powers[column], LARGEST_INPUT) for _, column, shift, _ in numbers]

@@ -26,10 +26,10 @@ from mpu_bench.models.export.c_text import (
     number,
     store,
 )
-from mpu_bench.models.export.portable import Portable
+from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
-_WIDEST = 3e38  # by which what must become 0 is divided
+_WIDEST = {"float": 3e38, "double": WIDTH_OF_CONSTANT}  # by which what must become 0 is divided
 _MACHINE_SCORES = "static void machine_scores(const float *x, float *f)"
 
 
@@ -176,7 +176,7 @@ def _steps(model: Portable, constants: Constants, kind: str) -> str:
 def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
     numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
     constants.add(kind, "column_shift", [column.shift for column in numbers])
-    constants.add(kind, "column_width", [min(column.width, _WIDEST) for column in numbers])
+    constants.add(kind, "column_width", [min(column.width, _WIDEST[kind]) for column in numbers])
     if any(column.fill is not None for column in numbers):
         constants.add(kind, "column_fill", [column.fill or 0.0 for column in numbers])
     body, index, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
@@ -221,7 +221,7 @@ def _vector_steps(steps: Vectors, constants: Constants, kind: str) -> list[str]:
         constants.add(kind, "feature_shift", steps.shift)
         value = f"({value} - feature_shift[j])"
     if steps.width is not None:
-        constants.add(kind, "feature_width", np.minimum(steps.width, _WIDEST))
+        constants.add(kind, "feature_width", np.minimum(steps.width, _WIDEST[kind]))
         value = f"{value} / feature_width[j]"
     body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = (float)({value});")
     return body
@@ -365,6 +365,8 @@ def public_functions(model: Portable, name: str, row: str, feature: str, score: 
     )
 
 
+LEAST_Z = -40.0  #: below which sigmoids are in proportion to exponentials, for single precision
+
 _SIGMOID = """/* 1 / (1 + exp(-z)) to five digits, without a library of mathematics. */
 static float sigmoid(float z)
 {
@@ -384,20 +386,22 @@ def _probabilities(model: Portable, name: str, kind: str) -> str:
     if sigmoids is None:
         return ""
     slopes, intercepts = (", ".join(map(number, each)) for each in (sigmoids.slopes, sigmoids.intercepts))
+    line = "slopes[c] * scores[c] + intercepts[c]"
     lines = [
         f"static const float slopes[] = {{{slopes}}}, intercepts[] = {{{intercepts}}};",
-        f"float scores[{model.scores}], sum = 0.0f;",
-        "int32_t c;",
+        f"float scores[{model.scores}];",
         f"{name}_scores(row, scores);",
-        f"for (c = 0; c < {model.scores}; c++) {{",
-        "  probabilities[c] = sigmoid(slopes[c] * scores[c] + intercepts[c]);",
-        "  sum += probabilities[c];",
-        "}",
     ]
     if model.scores == 1:
-        lines += ["probabilities[0] = 1.0f - sum;", "probabilities[1] = sum;"]
+        lines += [f"probabilities[1] = sigmoid({line.replace('c]', '0]')});"]
+        lines += ["probabilities[0] = 1.0f - probabilities[1];"]
     else:
-        lines += [f"for (c = 0; c < {c}; c++) probabilities[c] /= sum;"]
+        loop, least = f"for (c = 0; c < {c}; c++)", number(LEAST_Z)
+        lines += ["float sum = 0.0f, most = -3e38f, up;", "int32_t c;"]
+        lines += [f"{loop} {{ scores[c] = {line}; if (scores[c] > most) most = scores[c]; }}"]
+        lines += [f"up = most < {least} ? {least} - most : 0.0f; /* their ratios stay where all are nearly 0 */"]
+        lines += [f"{loop} {{ probabilities[c] = sigmoid(scores[c] + up); sum += probabilities[c]; }}"]
+        lines += [f"{loop} probabilities[c] /= sum;"]
     head = f"/* Writes the probabilities of the {c} classes of a row. */"
     return f"{_SIGMOID}\n\n{head}\n" + function(
         f"void {name}_probabilities(const {kind} *row, float *probabilities)", lines

@@ -74,8 +74,8 @@ def _makefile(file: str, program: str) -> str:
     here = ["cc", "-std=c99", "-ffp-contract=off", "-O2", "-o", stem, file, program, "-lm"]
     rules = [("test", here, [f"./{stem}"])]
     for name, device in DEVICES.items():
-        made = f"{stem}-{name}.elf"
-        rules.append((name, device.build([file, program], made), device.emulate(made)))
+        elf = f"{stem}-{name}.elf"
+        rules.append((name, device.build([file, program], elf), device.emulate(elf)))
     targets = [f"{name}:\n\t{_line(build)}\n\t{_line(run)}\n" for name, build, run in rules]
     names = " ".join(name for name, *_ in rules)
     return f"# Written by mpu-bench export-c. Targets: {names}\n\n" + "\n".join([*targets, f".PHONY: {names}\n"])

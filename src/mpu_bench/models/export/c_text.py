@@ -37,14 +37,14 @@ def identifier(text: str, fallback: str = "model") -> str:
 def distinct(names: Iterable[str]) -> list[str]:
     """Return names with a number behind those that were there before."""
     used: set[str] = set()
-    found = []
+    identifiers = []
     for name in names:
         number, chosen = 2, name
         while chosen in used:
             chosen, number = f"{name}_{number}", number + 1
         used.add(chosen)
-        found.append(chosen)
-    return found
+        identifiers.append(chosen)
+    return identifiers
 
 
 def text_literal(text: str) -> str:

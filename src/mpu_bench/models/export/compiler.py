@@ -78,17 +78,17 @@ def answers(
     called([_compiler(), *_FLAGS, "-O2", "-o", str(program), str(folder / "driver.c"), "-lm"])
     output = called([str(program)], np.ascontiguousarray(rows).tobytes())
     record = np.dtype([("label", np.int32), ("scores", np.int32 if source.input_scale else np.float32, (scores,))])
-    found = np.frombuffer(output, record)
-    if len(found) != len(rows):
-        raise DataError(f"the compiled model answered {len(found)} of {len(rows)} rows")
-    return found["label"], found["scores"]
+    records = np.frombuffer(output, record)
+    if len(records) != len(rows):
+        raise DataError(f"the compiled model answered {len(records)} of {len(rows)} rows")
+    return records["label"], records["scores"]
 
 
 def _compiler() -> str:
-    found = find_compiler()
-    if found is None:
+    compiler = find_compiler()
+    if compiler is None:
         raise DataError("no C compiler (cc, gcc or clang) on the PATH")
-    return found
+    return compiler
 
 
 def called(command: Sequence[str], given: bytes = b"", codes: Sequence[int] = (0,)) -> bytes:
@@ -111,8 +111,8 @@ def called(command: Sequence[str], given: bytes = b"", codes: Sequence[int] = (0
         done = subprocess.run(command, input=given, capture_output=True, timeout=_MOST_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise DataError(f"{Path(command[0]).name} took more than {_MOST_SECONDS} seconds") from None
-    except OSError as fault:
-        raise DataError(f"{Path(command[0]).name} cannot be run: {fault.strerror}") from None
+    except OSError as error:
+        raise DataError(f"{Path(command[0]).name} cannot be run: {error.strerror}") from None
     if done.returncode not in codes:
         said = done.stderr.decode(errors="replace").strip()[:500]
         raise DataError(f"{Path(command[0]).name} failed: {said or f'exit code {done.returncode}'}")

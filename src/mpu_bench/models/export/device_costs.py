@@ -104,8 +104,8 @@ def estimate(model: Portable, source: Source, device: str) -> tuple[int, int, in
     costs, kind = _costs(), (device, form_of(model), numbers_of(source))
 
     def total(resource: Resource) -> float:
-        found = traits(model, source)[resource].items()
-        return sum(costs.get((*kind, resource, name), 0.0) * many for name, many in found)
+        counts = traits(model, source)[resource].items()
+        return sum(costs.get((*kind, resource, name), 0.0) * many for name, many in counts)
 
     known = known_bytes(model, source)
     flash, ram, instructions = (round(known[resource] + total(resource)) for resource in known)

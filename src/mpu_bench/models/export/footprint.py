@@ -95,9 +95,9 @@ def footprint(model: Portable, source: Source, device: Device, rows: NDArray[Any
         if missing:
             raise DataError(f"not installed: {', '.join(missing)}")
         return _measured(source, device, rows, labels)
-    except DataError as fault:
+    except DataError as error:
         flash, ram, instructions = device_costs.estimate(model, source, device.name)
-        return Footprint(flash, ram, instructions, estimated=one_line(str(fault), _LONGEST_REASON))
+        return Footprint(flash, ram, instructions, estimated=one_line(str(error), _LONGEST_REASON))
 
 
 def _measured(source: Source, device: Device, rows: NDArray[Any], labels: NDArray[Any]) -> Footprint:
@@ -113,8 +113,8 @@ def _measured(source: Source, device: Device, rows: NDArray[Any], labels: NDArra
             raise DataError(f"it is larger than the flash of an {device.chip}, and cannot be run")
         called(device.build([model, test], tested))
         said = called(device.emulate(tested), codes=(0, 1)).decode(errors="replace")
-    found = _ANSWER.search(said)
-    if found is None:
+    match = _ANSWER.search(said)
+    if match is None:
         raise DataError(f"the program did not answer on qemu's {device.board}")
-    count, differ, stack, instructions = map(int, found.groups())
+    count, differ, stack, instructions = map(int, match.groups())
     return Footprint(text + data, data + bss + stack, instructions, count, differ)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
-from mpu_bench.models.export.portable import Portable
+from mpu_bench.models.export.c_float import LEAST_Z
+from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import MISSING_WORDS, CategoricalColumn, NumberColumn, Table, Vectors
 
 _OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
-_WIDEST = 3e38
+_WIDEST = {np.float32: 3e38, np.float64: WIDTH_OF_CONSTANT}
 
 
 def onnx_bytes(model: Portable) -> bytes:
@@ -46,9 +47,9 @@ def onnx_bytes(model: Portable) -> bytes:
     graph = _Graph()
     features = _with_constants(graph, model, _steps(graph, model))
     scores = _scores(graph, model, _machines(graph, model, features))
-    graph.call("Identity", [scores], output="scores")
+    graph.call("Identity", [scores.of_classes], output="scores")
     if model.saved.sigmoids is not None:
-        _probabilities(graph, model.saved.sigmoids, scores)
+        _probabilities(graph, model.saved.sigmoids, scores.of_classes)
     graph.call("Gather", [graph.labels(model), _index(graph, model, scores)], output="label", axis=0)
     made = graph.model(model)
     onnx.checker.check_model(made)
@@ -164,13 +165,13 @@ def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
     codes: list[int] = []
     shifts: list[float] = []
     widths: list[float] = []
+    kind, fills = model.number, [_fill(column) for column in model.columns]
     for index, column in enumerate(model.columns):
         words = len(column.categories) if isinstance(column, CategoricalColumn) else 0
         indices += [index] * (words or 1)
         codes += list(range(words)) or [-1]
         shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
-        widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST)]
-    kind, fills = model.number, [_fill(column) for column in model.columns]
+        widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST[kind])]
     fill = graph.constant([fills], kind, may_be_missing=True)
     filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), fill, "rows"])
     values = graph.call("Gather", [filled, graph.constant(indices, np.int64)], axis=1)
@@ -201,7 +202,7 @@ def _vector_steps(graph: _Graph, steps: Vectors, kind: type[np.floating[Any]]) -
     if steps.shift is not None:
         values = graph.call("Sub", [values, graph.constant([list(steps.shift)], kind)])
     if steps.width is not None:
-        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, _WIDEST)], kind)])
+        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, _WIDEST[kind])], kind)])
     return graph.call("Cast", [values], to=1) if kind is np.float64 else values
 
 
@@ -249,10 +250,17 @@ def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:
     return kernel.onnx(graph, products, own, norms)
 
 
-def _scores(graph: _Graph, model: Portable, machines: str) -> str:
+class _Scores(NamedTuple):
+    """The scores of classes; and by which the best class is known, where single precision may not tell scores apart."""
+
+    of_classes: str
+    ranks: str
+
+
+def _scores(graph: _Graph, model: Portable, machines: str) -> _Scores:
     """Return the scores of classes; the rule of core/voting.py."""
     if model.pairs is None:
-        return machines
+        return _Scores(machines, machines)
     p = len(model.pairs)
     firsts, seconds = np.zeros((p, model.classes)), np.zeros((p, model.classes))
     seconds[np.arange(p), model.pairs[:, 1]] = 1.0
@@ -260,33 +268,40 @@ def _scores(graph: _Graph, model: Portable, machines: str) -> str:
     firsts[one_against_one, model.pairs[one_against_one, 0]] = 1.0
     sums = graph.call("MatMul", [machines, graph.constant(seconds - firsts)])
     if not len(one_against_one):
-        return sums
+        return _Scores(sums, sums)
     for_second = graph.call("Cast", [graph.call("Greater", [machines, graph.constant(0.0)])], to=1)
     votes = graph.call("MatMul", [for_second, graph.constant(seconds - firsts)])
     votes = graph.call("Add", [votes, graph.constant([firsts.sum(axis=0)])])
     larger = graph.call("Add", [graph.call("Abs", [sums]), graph.constant(1.0)])
     share = graph.call("Div", [sums, graph.call("Mul", [larger, graph.constant(3.0)])])
-    return graph.call("Add", [votes, share])
+    most = graph.call("ReduceMax", [votes], axes=[1], keepdims=1)
+    behind = graph.call("Less", [votes, most])
+    ranks = graph.call("Where", [behind, graph.constant(np.finfo(np.float32).min), sums])
+    return _Scores(graph.call("Add", [votes, share]), ranks)
 
 
-def _index(graph: _Graph, model: Portable, scores: str) -> str:
+def _index(graph: _Graph, model: Portable, scores: _Scores) -> str:
     """Return the class of every row, shape (n,)."""
     if model.scores > 1:
-        return graph.call("ArgMax", [scores], axis=1, keepdims=0)
-    above = graph.call("Cast", [graph.call("Greater", [scores, graph.constant(0.0)])], to=7)
+        return graph.call("ArgMax", [scores.ranks], axis=1, keepdims=0)
+    above = graph.call("Cast", [graph.call("Greater", [scores.ranks, graph.constant(0.0)])], to=7)
     return graph.call("Squeeze", [above, graph.constant([1], np.int64)])
 
 
 def _probabilities(graph: _Graph, sigmoids: Sigmoids, scores: str) -> None:
     """Compute the probabilities of classes as `Sigmoids.probabilities` does."""
     line = graph.call("Mul", [scores, graph.constant([sigmoids.slopes])])
-    each = graph.call("Sigmoid", [graph.call("Add", [line, graph.constant([sigmoids.intercepts])])])
+    line = graph.call("Add", [line, graph.constant([sigmoids.intercepts])])
+    if len(sigmoids.slopes) > 1:  # their ratios stay where all are nearly 0
+        most = graph.call("ReduceMax", [line], axes=[1], keepdims=1)
+        line = graph.call("Add", [line, graph.call("Relu", [graph.call("Sub", [graph.constant(LEAST_Z), most])])])
     if len(sigmoids.slopes) == 1:
+        each = graph.call("Sigmoid", [line])
         rest = graph.call("Sub", [graph.constant(1.0), each])
         graph.call("Concat", [rest, each], output="probabilities", axis=1)
         return
-    least = graph.constant(np.finfo(np.float32).tiny)  # all alike where all are zero
-    each = graph.call("Add", [each, least])
+    larger = graph.call("Add", [graph.constant(1.0), graph.call("Exp", [graph.call("Neg", [line])])])
+    each = graph.call("Reciprocal", [larger])  # runtimes round a small Sigmoid to 0
     graph.call("Div", [each, graph.call("ReduceSum", [each, graph.constant([1], np.int64)])], output="probabilities")
 
 

@@ -22,6 +22,8 @@ from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vect
 
 Column = NumberColumn | CategoricalColumn
 _ROUNDING = 2.0**-24  # of a number to single precision, of its size
+_SMALLEST_WIDTH, _LARGEST_WIDTH = 1e-30, 1e30  # of a column whose values single precision holds with all digits
+WIDTH_OF_CONSTANT = 1e300  #: by which a card divides what must become 0
 _MOST_ROUNDING = 1e-3  # of a feature in units of its width, and of the distance in units of a kernel's width
 _MOST_SCORE_ROUNDING = 0.01  # scores of support vectors on the margin are 1 apart from zero
 
@@ -66,7 +68,7 @@ class Portable:
 
     @property
     def number(self) -> type[np.float32] | type[np.float64]:
-        """The type of a row's numbers: double where a column lies too far from zero for single precision.
+        """The type of a row's numbers: double where a column's are too large, small or far from zero for single.
 
         The steps on rows are taken in this type, and all that follows in single precision.
         """
@@ -76,7 +78,11 @@ class Portable:
         elif self.steps is not None and self.steps.shift is not None:
             widths = self.steps.width or itertools.repeat(1.0)
             scales = list(zip(self.steps.shift, widths, strict=False))
-        is_far = any(abs(shift) * _ROUNDING > _MOST_ROUNDING * width for shift, width in scales)
+        is_far = any(
+            abs(shift) * _ROUNDING > _MOST_ROUNDING * width or not _SMALLEST_WIDTH <= width <= _LARGEST_WIDTH
+            for shift, width in scales
+            if width != WIDTH_OF_CONSTANT
+        )
         return np.float64 if is_far else np.float32
 
     @property
@@ -217,7 +223,8 @@ def _expansion(machines: Any) -> tuple[Any, NDArray[np.float64]]:
         coefficients = scipy.sparse.csr_array(machines.coefficients)
         return coefficients, np.full(coefficients.shape[1], machines.bias)
     shape = len(machines.starts) - 1, len(machines.biases)
-    coefficients = scipy.sparse.csr_array((machines.coefficients, machines.machines, machines.starts), shape)
+    parts = machines.coefficients, machines.machines, machines.starts
+    coefficients = scipy.sparse.csr_array(parts, shape, copy=True)  # for the model, whose arrays these are
     coefficients.sum_duplicates()
     coefficients.eliminate_zeros()
     return coefficients, machines.biases

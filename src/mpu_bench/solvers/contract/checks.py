@@ -429,12 +429,12 @@ class Check:
         ------
         BrokenContractError
         """
-        made = toys.with_small_parameters(solver)
-        kernel = toys.kernel_of(made)
+        small = toys.with_small_parameters(solver)
+        kernel = toys.kernel_of(small)
         if not self.kinds:
-            return self.function(made, kernel) or ""
+            return self.function(small, kernel) or ""
         problems = [toys.problem(*toys.binary(agree=True), kind) for kind in self.kinds]
-        return next(filter(None, [self.function(made, kernel, problem) for problem in problems]), "")
+        return next(filter(None, [self.function(small, kernel, problem) for problem in problems]), "")
 
 
 CHECKS = {

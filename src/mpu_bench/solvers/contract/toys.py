@@ -141,22 +141,22 @@ def arrays_of(state: Any) -> dict[str, NDArray[Any]]:
     What a state holds is followed through containers, attributes, slots and generators of random numbers, and each
     object once, for they may hold one another.
     """
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     seen: dict[int, Any] = {}  # by id; the objects are kept, or another might come to have the id of one that is gone
     ahead = deque([("", state)])
-    while ahead and len(seen) + len(found) < _MOST_PARTS:
+    while ahead and len(seen) + len(arrays) < _MOST_PARTS:
         prefix, whole = ahead.popleft()
         if id(whole) in seen:
             continue
         seen[id(whole)] = whole
         for name, part in _parts(whole).items():
             if isinstance(part, np.ndarray) and not part.dtype.hasobject:
-                found[prefix + name] = part.copy()
+                arrays[prefix + name] = part.copy()
             elif isinstance(part, Number | np.generic):
-                found[prefix + name] = np.array(part)
+                arrays[prefix + name] = np.array(part)
             elif not isinstance(part, str | bytes | range | types.NoneType):
                 ahead.append((f"{prefix}{name}.", part))
-    return found
+    return arrays
 
 
 def _parts(whole: Any) -> dict[str, Any]:

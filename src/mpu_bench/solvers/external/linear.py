@@ -16,7 +16,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, margin, primal
+from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal
 
 
 @dataclass
@@ -72,6 +72,7 @@ class ExternalLinearSolver(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Convert the examples; nothing is trained yet."""
         self.check(problem, kernel)
+        finite_squared_norms(problem)  # LIBLINEAR ends at once, at w = 0, where one is not
         return State(
             problem.train,
             problem.signs(),

@@ -118,7 +118,7 @@ class Pegasos(Solver):
             problem.signs(),
             per_example(self.C, problem),
             problem.n,
-            float(self.C * (problem.n if problem.weights is None else problem.weights.sum())),
+            self._most(problem),
             new_weights(problem.features),
             np.zeros(self.batch, np.uint32),
             np.zeros(self.batch, np.uint32),
@@ -128,12 +128,24 @@ class Pegasos(Solver):
         )
 
     def resumed(self, state: State, problem: Problem) -> State:
-        """Return the state with other examples, for the steps after those taken; lambda stays as it was."""
-        progress = state.progress[0]
+        """Return the state with other examples, for the steps after those taken; lambda stays as it was.
+
+        What is given stays as it is: training may raise, and is then not to have happened.
+        """
+        accumulated, record = new_weights(problem.features), state.progress.copy()
+        accumulated[:], progress = state.accumulated, record[0]
         progress.status, progress.R = Status.RUNNING, max(progress.R, np.sqrt(finite_squared_norms(problem).max()))
-        C, batch = per_example(self.C, problem), np.zeros(self.batch, np.uint32)
-        rows, signs = problem.train, problem.signs()
-        return state._replace(rows=rows, signs=signs, C=C, batch=batch, violators=np.zeros_like(batch))
+        batch = np.zeros(self.batch, np.uint32)
+        return state._replace(
+            rows=problem.train, signs=problem.signs(), C=per_example(self.C, problem),
+            # of the pieces by now the one with the largest weights on average: ||w||^2 may be so large
+            most=max(state.most, self._most(problem) * (state.n / problem.n)),
+            accumulated=accumulated, batch=batch, violators=np.zeros_like(batch),
+            generator=state.generator.copy(), progress=record, counters=state.counters.copy(),
+        )  # fmt: skip
+
+    def _most(self, problem: Problem) -> float:
+        return float(self.C * (problem.n if problem.weights is None else problem.weights.sum()))
 
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""

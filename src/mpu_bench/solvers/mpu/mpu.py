@@ -88,6 +88,7 @@ from mpu_bench.solvers.mpu.responses import (
     Responses,
     anew,
     hinge_sum_and_min,
+    is_certified,
     model_of,
     prefetch_response,
     response,
@@ -139,8 +140,8 @@ class Thresholds(NamedTuple):
 
 
 def soft_update_bound(thresholds: Thresholds, R2: float, weights: NDArray[np.float64]) -> float | None:
-    """Return how many updates Theorem 2 allows in soft margin, (22); None where all examples are zero."""
-    if R2 == 0.0:
+    """Return how many updates Theorem 2 allows in soft margin, (22); None of zeros, or where b has no digit for db."""
+    if not thresholds.delta_b > R2:
         return None
     reach, bounds = 2.0 * thresholds.b + thresholds.delta_b, thresholds.I_max * weights
     partial = float((np.ceil(bounds) / bounds).max())  # updates, in units of what they change
@@ -208,13 +209,15 @@ class ThresholdPerceptron(Solver):
         return model_of(state.responses, state.multiplicities, state.thresholds.b or 1.0)  # 0 if all rows are zero
 
     def measures(self, state: State) -> Measures:
-        """Certify the margin of w by (12); without a fraction and a bound while it is not above zero."""
+        """Certify the margin of w by (12), if the kernel is positive semi-definite; no fraction while it is below 0."""
         b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, float(state.squared_norms.max())
         norm = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities))
         if norm == 0.0:
             return Measures()
         wanted = min(guaranteed_fraction(b, delta_b, R2), 1.0 / (1.0 + state.thresholds.stop))
         margin = float(hinge_sum_and_min(state.responses, b, state.weights)[1] / norm)
+        if not is_certified(state.responses):
+            return Measures(margin=margin)
         if margin <= 0.0:
             return Measures(margin=margin, margin_fraction_wanted=wanted)
         return Measures(
@@ -231,6 +234,8 @@ class ThresholdPerceptron(Solver):
         responses = state.responses
         if cause := obvious_cause(responses.rows, responses.signs, state.squared_norms, responses.features):
             return f"the data are not separable: {cause}"
+        if not is_certified(responses):
+            return "it ended without a margin; as the kernel is not positive semi-definite, there may be one"
         largest = _largest_margin(state)
         return (
             f"the data are not separable with a margin above {largest:.2g}"
@@ -326,7 +331,7 @@ class MPU(ThresholdPerceptron):
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
             update_bound=most,
         )  # (24)
-        return certified if kernel.positive_semidefinite else certified._replace(dual_objective=None, gap=None)
+        return certified if is_certified(responses) else certified._replace(dual_objective=None, gap=None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:

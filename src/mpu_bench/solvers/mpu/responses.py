@@ -76,6 +76,11 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
     return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), diagonal
 
 
+def is_certified(responses: Responses) -> bool:
+    """Return whether ||a|| is a length, so that what is concluded from it holds."""
+    return isinstance(responses, LinearResponses) or responses.gram.kernel.positive_semidefinite
+
+
 @jit_dispatch
 def response(responses, i):
     """Return p_i; a float64."""

@@ -79,6 +79,7 @@ class BPAS(OnlineSolver):
 
     name = "bpa-s"
     paper = "wang-2010"
+    changes_by_updates: ClassVar = True
     kernels: ClassVar = "constant-diagonal"
 
     vectors: Annotated[int, Ge(1)] = 100

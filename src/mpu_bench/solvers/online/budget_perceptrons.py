@@ -19,7 +19,7 @@ update, an example that causes any is a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge
@@ -80,6 +80,8 @@ class BudgetPerceptron(OnlineSolver):
     precision : {"single", "double"}
         Of kernel values, where single is enough (kernels/precision.py); scores are added up in double.
     """
+
+    changes_by_updates: ClassVar = True
 
     vectors: Annotated[int, Ge(1)]
     precision: Precision = "single"

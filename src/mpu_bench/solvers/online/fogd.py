@@ -73,6 +73,7 @@ class FOGD(OnlineSolver):
 
     name = "fogd"
     paper = "lu-2016"
+    changes_by_updates: ClassVar = True
     kernels: ClassVar = "gaussian"
 
     pairs: Annotated[int, Ge(1)] = 400

@@ -113,6 +113,7 @@ class OnlineSolver(Solver):
     classes: ClassVar = "any"
     online: ClassVar = True
     ends: ClassVar = True
+    changes_by_updates: ClassVar[bool] = False  #: whether scores stay as they are where no update is counted
 
     passes: Annotated[int, Ge(1)] = 1
 

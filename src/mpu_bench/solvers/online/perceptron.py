@@ -17,6 +17,7 @@ is an update, an example that causes any is a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,7 @@ class Perceptron(OnlineSolver):
 
     name = "perceptron"
     paper = "forgetron-2005"
+    changes_by_updates: ClassVar = True
 
     precision: Precision = "single"
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
@@ -105,6 +105,7 @@ class Projectron(OnlineSolver):
     name = "projectron++"
     version = 2
     paper = "bpegasos-2010"
+    changes_by_updates: ClassVar = True
 
     eta: Annotated[float, Gt(0), Lt(np.inf)] | None = None
     vectors: Annotated[int, Ge(1)] | None = None

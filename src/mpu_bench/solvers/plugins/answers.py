@@ -46,8 +46,8 @@ def _answer(file: Path, question: Callable[..., Any], *given: Any) -> bytes:
         from_line(line, KNOWN)
     except UserError as refusal:
         return to_line(("refused", text_of(refusal)))
-    except BaseException as fault:
-        return to_line(("refused", cause_of(fault, file)))
+    except BaseException as error:
+        return to_line(("refused", cause_of(error, file)))
     return line
 
 
@@ -62,9 +62,9 @@ def _describe(file: Path, content_hash: str, solvers: dict[str, type[Solver]]) -
 def _accept(solver: type[Solver], parameters: Mapping[str, Any], *kernel: Any) -> None:
     """Let a solver refuse parameters, and a kernel if there is one."""
     try:
-        made = _constructed(solver, parameters)
+        constructed = _constructed(solver, parameters)
         for each in kernel:
-            made.check_kernel(each)
+            constructed.check_kernel(each)
     except TypeError:  # it may compute with what is known with the data only
         if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
             raise
@@ -76,8 +76,8 @@ def _constructed(solver: type[Solver], parameters: Mapping[str, Any]) -> Solver:
         if name in parameters and said(hint) is not hint and parameters[name] != getattr(solver, name, None):
             try:
                 TypeAdapter(hint).validate_python(parameters[name], strict=True)
-            except ValidationError as fault:
-                problem = fault.errors()[0]["msg"]
+            except ValidationError as invalid:
+                problem = invalid.errors()[0]["msg"]
                 raise ConfigError(f"{solver.name}: {name} is {parameters[name]!r}: {problem}") from None
     return solver(**parameters)
 
@@ -88,11 +88,11 @@ def _check(solver: type[Solver], key: str) -> tuple[bool, str, str]:
         return True, CHECKS[key].of(solver), ""
     except (BrokenContractError, UserError) as broken:
         return False, text_of(broken), ""
-    except BaseException as fault:
+    except BaseException as error:
         file = sys.modules[solver.__module__].__file__
-        message, files = f"{type(fault).__name__}: {text_of(fault)}", (Path(str(file)),)
-        location = importing.location_of(fault, files)
-        return False, f"{message} ({location})" if location else message, importing.traceback_of(fault, files, message)
+        message, files = f"{type(error).__name__}: {text_of(error)}", (Path(str(file)),)
+        location = importing.location_of(error, files)
+        return False, f"{message} ({location})" if location else message, importing.traceback_of(error, files, message)
 
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {

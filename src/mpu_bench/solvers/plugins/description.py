@@ -71,19 +71,19 @@ def describe(solver: type[Solver], path: Path) -> SolverDescription:
         raise ConfigError(f"{path}: class {_shown(solver.__name__)}: its name must be one that Python can say")
     try:
         hints = get_type_hints(solver, include_extras=True)
-    except Exception as fault:
+    except Exception as error:
         raise ConfigError(
-            f"{where}: the types of its parameters cannot be read: {type(fault).__name__}: {text_of(fault)}"
+            f"{where}: the types of its parameters cannot be read: {type(error).__name__}: {text_of(error)}"
         ) from None
     parameters = [
         _parameter(field, hints[field.name], f"{where}: parameter '{field.name}'")
         for field in dataclasses.fields(solver)
         if field.init
     ]
-    own = {name for name in METHODS if _function(getattr(solver, name)) is not _function(getattr(Solver, name))}
+    overridden = {name for name in METHODS if _function(getattr(solver, name)) is not _function(getattr(Solver, name))}
     if any(hint is not hints[name] for name, hint, *_ in parameters):
-        own.add("__post_init__")
-    return SolverDescription(solver.__name__, _facts(solver, where), parameters, frozenset(own))
+        overridden.add("__post_init__")
+    return SolverDescription(solver.__name__, _facts(solver, where), parameters, frozenset(overridden))
 
 
 def _function(method: Any) -> Any:
@@ -188,5 +188,5 @@ def _is_one_of(value: Any, words: tuple[str, ...]) -> bool:
 def _shown(value: Any) -> str:
     try:
         return one_line(repr(value), _MOST_BYTES)
-    except BaseException as fault:
-        return f"something whose __repr__ raises {type(fault).__name__}"
+    except BaseException as error:
+        return f"something whose __repr__ raises {type(error).__name__}"

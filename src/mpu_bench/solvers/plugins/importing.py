@@ -116,11 +116,11 @@ class PluginSource:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return ast.parse(self.content, str(self.path))
-        except SyntaxError as fault:
-            line = f", line {fault.lineno}" if fault.lineno else ""
-            raise ConfigError(f"{self.path}{line}: {type(fault).__name__}: {fault.msg}") from None
-        except (ValueError, RecursionError, MemoryError) as fault:
-            raise ConfigError(f"{self.path}: is not Python: {type(fault).__name__}: {fault}") from None
+        except SyntaxError as error:
+            line = f", line {error.lineno}" if error.lineno else ""
+            raise ConfigError(f"{self.path}{line}: {type(error).__name__}: {error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ConfigError(f"{self.path}: is not Python: {type(error).__name__}: {error}") from None
 
 
 def _without_docstrings(tree: ast.Module) -> str:
@@ -149,12 +149,12 @@ def read_plugin(path: Path) -> PluginSource:
         content = path.read_bytes()
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
-    except (OSError, ValueError) as fault:  # ValueError: a path with a null character
-        raise ConfigError(f"{path}: cannot be read: {getattr(fault, 'strerror', None) or fault}") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         importlib.util.decode_source(content)
-    except (SyntaxError, UnicodeDecodeError) as fault:
-        raise ConfigError(f"{path}: is not a text file: {fault}") from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is not a text file: {error}") from None
     return PluginSource(path, content)
 
 
@@ -162,12 +162,12 @@ MOST_BYTES = 8_000  #: of a traceback
 _PACKAGES = "site-packages"
 
 
-def location_of(fault: BaseException, files: Collection[Path]) -> str:
+def location_of(error: BaseException, files: Collection[Path]) -> str:
     """Return the last location in any of the files that an exception passed: ``own.py, line 31, in advance``.
 
     Parameters
     ----------
-    fault : BaseException
+    error : BaseException
     files : collection of Path
         As they were imported.
 
@@ -176,16 +176,16 @@ def location_of(fault: BaseException, files: Collection[Path]) -> str:
     str
         Empty where it passed none of them.
     """
-    frames = [frame for frame in _frames(fault) if Path(frame.filename) in files]
+    frames = [frame for frame in _frames(error) if Path(frame.filename) in files]
     return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else ""
 
 
-def traceback_of(fault: BaseException, files: Collection[Path], said: str) -> str:
+def traceback_of(error: BaseException, files: Collection[Path], said: str) -> str:
     """Return the traceback of an exception, from the first frame in any of the files on; else the whole.
 
     Parameters
     ----------
-    fault : BaseException
+    error : BaseException
     files : collection of Path
     said : str
         The exception's name and text: the last line.
@@ -193,9 +193,9 @@ def traceback_of(fault: BaseException, files: Collection[Path], said: str) -> st
     Returns
     -------
     str
-        Plain text of `MOST_BYTES` at most; of a longer one the end is left, which is nearest to the fault.
+        Plain text of `MOST_BYTES` at most; of a longer one the end is left, which is nearest to the error.
     """
-    frames = _frames(fault)
+    frames = _frames(error)
     first = next((index for index, frame in enumerate(frames) if Path(frame.filename) in files), 0)
     lines = [line for frame in frames[first:] for line in _lines(frame, files)]
     end = plain(said, MOST_BYTES // 2)
@@ -210,8 +210,8 @@ def traceback_of(fault: BaseException, files: Collection[Path], said: str) -> st
     return "\n".join(["Traceback (most recent call last):", *reversed(kept), end])
 
 
-def _frames(fault: BaseException) -> list[traceback.FrameSummary]:
-    return list(traceback.extract_tb(fault.__traceback__))
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    return list(traceback.extract_tb(error.__traceback__))
 
 
 def _lines(frame: traceback.FrameSummary, files: Collection[Path]) -> list[str]:
@@ -242,8 +242,8 @@ def import_solvers(source: PluginSource) -> list[type[Solver]]:
         return _solver_classes(module, source.path)
     except ConfigError:
         raise
-    except BaseException as fault:  # a metaclass may do anything
-        raise ConfigError(cause_of(fault, source.path)) from fault
+    except BaseException as error:  # a metaclass may do anything
+        raise ConfigError(cause_of(error, source.path)) from error
 
 
 def _import(source: PluginSource) -> ModuleType:
@@ -256,11 +256,11 @@ def _import(source: PluginSource) -> ModuleType:
     sys.modules[source.module_name] = module
     try:
         exec(compile(source.content, str(source.path), "exec", dont_inherit=True), vars(module))
-    except BaseException as fault:
+    except BaseException as error:
         sys.modules.pop(source.module_name, None)
-        of_ours = isinstance(fault, ImportError) and (fault.name or "").startswith("mpu_bench")
+        of_ours = isinstance(error, ImportError) and (error.name or "").startswith("mpu_bench")
         where = "; what solvers import is in mpu_bench.solver" if of_ours else ""
-        raise ConfigError(f"{cause_of(fault, source.path)}; the file cannot be imported{where}") from fault
+        raise ConfigError(f"{cause_of(error, source.path)}; the file cannot be imported{where}") from error
     return module
 
 
@@ -272,15 +272,15 @@ def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
     ]
     named = [each for each in subclasses if hasattr(each, "name")]
     bases = {base for each in named for base in each.__mro__[1:]}
-    found = [each for each in named if not (each.__abstractmethods__ and each in bases)]
-    if not found:
+    classes = [each for each in named if not (each.__abstractmethods__ and each in bases)]
+    if not classes:
         why = "; ".join(f"class {each.__name__} has no name = '...'" for each in subclasses)
         raise ConfigError(
             f"{path}: defines no solver: a subclass of mpu_bench.core.solver.Solver with a name"
             + (f" ({why})" if why else "")
         )
     known: dict[str, type[Solver]] = {}
-    for each in found:
+    for each in classes:
         check_class(each, f"{path}: class {each.__name__}")
         if each.name in known:
             raise ConfigError(
@@ -288,7 +288,7 @@ def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
                 "choose another for one of them"
             )
         known[each.name] = each
-    return found
+    return classes
 
 
 def check_class(solver: Any, where: str) -> None:
@@ -305,10 +305,10 @@ def check_class(solver: Any, where: str) -> None:
     check_name(solver.name, where)
     if missing := sorted(solver.__abstractmethods__):
         raise ConfigError(f"{where}: lacks {' and '.join(missing)}, which every solver has")
-    own = [name for name, hint in vars(solver).get("__annotations__", {}).items() if not _is_class_variable(hint)]
-    if own and "__dataclass_fields__" not in vars(solver):
+    typed = [name for name, hint in vars(solver).get("__annotations__", {}).items() if not _is_class_variable(hint)]
+    if typed and "__dataclass_fields__" not in vars(solver):
         raise ConfigError(
-            f"{where}: is not a dataclass, and {', '.join(own)} no parameter; write @dataclass(frozen=True) above it"
+            f"{where}: is not a dataclass, and {', '.join(typed)} no parameter; write @dataclass(frozen=True) above it"
         )
 
 
@@ -316,16 +316,16 @@ def _is_class_variable(hint: Any) -> bool:
     return "ClassVar" in hint if isinstance(hint, str) else hint is ClassVar or get_origin(hint) is ClassVar
 
 
-def cause_of(fault: BaseException, path: Path) -> str:
+def cause_of(error: BaseException, path: Path) -> str:
     """Return what an exception says, after the file and the last line of it that was reached."""
-    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == str(path)]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f"{path}, line {lines[-1]}" if lines else str(path)
-    return ": ".join(filter(None, [where, type(fault).__name__, text_of(fault)]))
+    return ": ".join(filter(None, [where, type(error).__name__, text_of(error)]))
 
 
-def text_of(fault: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     """Return the text of an exception, which may fail itself."""
     try:
-        return one_line(str(fault), _MOST_SHOWN_BYTES)
+        return one_line(str(error), _MOST_SHOWN_BYTES)
     except BaseException as another:
         return f"(without a text: its __str__ raised {type(another).__name__})"

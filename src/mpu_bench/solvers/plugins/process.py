@@ -102,12 +102,12 @@ def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
     def overdue() -> str:
         return f"still at it after {seconds:g} seconds; ended by mpu-bench" if awake() > until else ""
 
-    while (found := child.look(lambda line: from_line(line, KNOWN), overdue, most)) is None:
+    while (message := child.look(lambda line: from_line(line, KNOWN), overdue, most)) is None:
         wait_for([child])
-    if isinstance(found, Ended):
+    if isinstance(message, Ended):
         end(source)
-        raise ConfigError(f"{source.path}: while {doing}: {found.reason}")
-    kind, answer = found
+        raise ConfigError(f"{source.path}: while {doing}: {message.reason}")
+    kind, answer = message
     if kind == "answer":
         return answer
     raise ConfigError(plain(answer, _MOST_BYTES).strip() or f"{source.path}: {doing} was refused")
@@ -162,6 +162,6 @@ def check_solvers(path: Path, name: str | None = None, seconds: float = CHECK_SE
 def _finding(read: PluginSource, solver: str, key: str, words: str, seconds: float) -> Finding:
     try:
         holds, answer, traceback = ask(read, "check", solver, key, seconds=seconds)
-    except ConfigError as fault:  # it has died, hangs, or answers nonsense
-        return Finding(solver, words, False, str(fault))
+    except ConfigError as error:  # it has died, hangs, or answers nonsense
+        return Finding(solver, words, False, str(error))
     return Finding(solver, words, holds, plain(answer or ""), plain(traceback))

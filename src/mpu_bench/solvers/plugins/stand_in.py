@@ -33,8 +33,8 @@ class StandIn(Solver):
         """Refuse parameters outside their range, and those that the solver itself refuses."""
         try:
             super().__post_init__()
-        except TypeError as fault:  # of a default that is of another type
-            raise ConfigError(f"{self.source.path}: solver '{self.name}': {fault}") from None
+        except TypeError as error:  # of a default that is of another type
+            raise ConfigError(f"{self.source.path}: solver '{self.name}': {error}") from None
         if "__post_init__" in self.own:
             self._ask("accept", vars(self))
 

@@ -196,7 +196,7 @@ class ClusterPool(Pool):
         return self._client.status == "running"
 
     def _look(self) -> None:
-        """Look who has come and who is gone."""
+        """Update the list of workers."""
         self._looked = time.monotonic()
         if self._client.status == "closed":  # it has tried for a while to find the scheduler again
             raise ClusterError(
@@ -266,7 +266,7 @@ class ClusterPool(Pool):
     # ------------------------------------------------------------------ runs
 
     def _dispatch(self) -> None:
-        """Let every machine that has room begin a run."""
+        """Let every machine with a free slot begin a run."""
         if not self._is_connected:
             return
         busy = Counter(each.machine for each in self._under_way.values())
@@ -324,7 +324,7 @@ class ClusterPool(Pool):
         return True
 
     def _hear(self, on_news: OnNews) -> None:
-        """Take what has come from the cluster, if something comes within a moment."""
+        """Process what arrives from the cluster within a moment."""
         if time.monotonic() - self._looked > _LOOK_SECONDS:
             self._look()
             self._dispatch()
@@ -344,7 +344,7 @@ class ClusterPool(Pool):
             on_news(run.task, news)
 
     def _take(self, run: _Run, result: Any) -> None:
-        """Take what has come of a run: its outcome, a refusal, or the loss of its worker."""
+        """Process the end of a run: its outcome, a refusal, or the loss of its worker."""
         match result:
             case Made():
                 others = self._machines().keys() - run.refused.keys() - {run.machine}

@@ -83,7 +83,7 @@ def pool_of(
     ConfigError
         If Dask is not installed.
     ClusterError
-        If the scheduler does not answer, or there is no worker that can make runs.
+        If the scheduler does not answer, or no worker can execute runs.
     """
     try:
         import distributed  # noqa: F401

@@ -1,4 +1,4 @@
-"""A worker of a cluster: it lets guarded child processes make the runs that come, as they are made on one machine."""
+"""A worker of a cluster: guarded child processes execute the runs that arrive, as on a single machine."""
 
 from __future__ import annotations
 
@@ -148,10 +148,10 @@ def make(request: Request) -> Made | Refused:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
-    def tell(news: News | str) -> None:
+    def report(news: News | str) -> None:
         worker.log_event(request.topic, (key, pickle.dumps(news)))
 
-    return make_here(request, tell, is_wanted)
+    return make_here(request, report, is_wanted)
 
 
 class _Slot(threading.local):
@@ -186,16 +186,16 @@ class _Slot(threading.local):
 
 _slot = _Slot()
 #: the datasets that this worker has had; one that has been removed since is prepared again by the run itself
-_HAD: set[tuple[Any, ...]] = set()
+_PREPARED: set[tuple[Any, ...]] = set()
 
 
-def make_here(request: Request, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
+def make_here(request: Request, report: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
     """Let a child process of this thread make a run.
 
     Parameters
     ----------
     request : Request
-    tell : function
+    report : function
         Called with how it goes.
     is_wanted : function
         Returns whether anybody waits for the run.
@@ -204,7 +204,7 @@ def make_here(request: Request, tell: Callable[[News | str], None], is_wanted: C
     try:
         local, known = DataDirectory.from_options(), request.task.home
         reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
-        home = DataDirectory(local.folder, (*reached, *local.mirrors), known.offline, known.limit, remote=True)
+        home = replace(known, folder=local.folder, mirrors=(*reached, *local.mirrors), remote=True)
         if there := run.solver.plugin:
             here = there._replace(path=_plugin_here(request, there.path.name, local.folder))
             run = replace(run, solver=replace(run.solver, plugin=here))
@@ -218,9 +218,9 @@ def make_here(request: Request, tell: Callable[[News | str], None], is_wanted: C
                 matrices=None,  # whose folder is on another machine
                 fastest_probe=_slot.fastest_probe,  # of this machine
             )
-            if lacking := _lack_of_data(pool, task, tell):
+            if lacking := _lack_of_data(pool, task, report):
                 return Refused(RunStatus.UNAVAILABLE, lacking)
-            outcome = _outcome(pool, task, tell, is_wanted)
+            outcome = _outcome(pool, task, report, is_wanted)
             model = model_file.read_bytes() if model_file.exists() else b""
     finally:
         _slot.rest()
@@ -238,7 +238,9 @@ def _environment(threads: int, kernel_memory: int | None) -> dict[str, Any]:
     return environment.describe(threads, kernel_memory, socket.gethostname())
 
 
-def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Outcome:
+def _outcome(
+    pool: LocalPool, task: Task, report: Callable[[News | str], None], is_wanted: Callable[[], bool]
+) -> Outcome:
     """Let a child process make a run, and report progress."""
     last = 0.0
 
@@ -247,7 +249,7 @@ def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is
         seconds = news.seconds if isinstance(news, Progress) else None
         if seconds is None or not last <= seconds < last + _SECONDS_BETWEEN_PROGRESS:
             last = seconds or 0.0
-            tell(news)
+            report(news)
 
     pool.submit(task)
     while True:
@@ -258,16 +260,16 @@ def _outcome(pool: LocalPool, task: Task, tell: Callable[[News | str], None], is
             raise Unwanted
 
 
-def _lack_of_data(pool: LocalPool, task: Task, tell: Callable[[News | str], None]) -> str:
-    """Return why the dataset of a run cannot be had here, if so; of all workers of a machine one prepares it."""
+def _lack_of_data(pool: LocalPool, task: Task, report: Callable[[News | str], None]) -> str:
+    """Return why the dataset of a run is unavailable here, if so; of all workers of a machine one prepares it."""
     dataset = task.run.dataset
     key = dataset.name, repr(sorted(dataset.options.items())), task.home, task.fingerprint
-    if key in _HAD:
+    if key in _PREPARED:
         return ""
     try:
         card = catalog.card(dataset.name, dataset.options)
         if describe(card, task.home).state != "prepared" and (
-            error := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(tell))
+            error := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(report))
         ):
             return error
         fingerprint = describe(card, task.home).fingerprint
@@ -275,7 +277,7 @@ def _lack_of_data(pool: LocalPool, task: Task, tell: Callable[[News | str], None
         return str(error)
     if fingerprint != task.fingerprint:
         return f"its data are others than the client's ({fingerprint}, {task.fingerprint})"
-    _HAD.add(key)
+    _PREPARED.add(key)
     return ""
 
 
@@ -323,7 +325,7 @@ def receive(name: str, file: str, start: int, piece: bytes) -> None:
 
 
 def arrived(name: str) -> None:
-    """Put a dataset in its place, of which all files have come."""
+    """Rename a dataset, all of whose files have arrived, to its final path."""
     folder, coming = _folders(name)
     shutil.rmtree(folder, ignore_errors=True)  # of other content
     with suppress(FileExistsError, FileNotFoundError):  # as another client has put there
