@@ -14,8 +14,8 @@ for when its points were added. Where not all rows of the core set are kept, it 
 With ``add: all``, which `CoreVectorClassifier` takes, an iteration adds every point it has looked at that is too far,
 of a sample that grows with the core set. SMO ends at a share of the farthest one's violation, and where it has not
 after a few moves, all weights make a step at once (`conjugate.py`). With ``stop``, the SVM's gap is computed as soon as
-the core set and the points last added let it be guessed small enough. On Adult (C = 2) that takes 47,000 moves and some
-ten steps to a gap of 2e-4, where one point at a time takes hundreds of thousands of moves.
+the core set and the points last added let it be guessed small enough. On Adult (C = 2) that takes 47,353 moves and
+steps to a gap of 1.8e-4 (one run); by SMO alone R was still falling after 869,000 moves.
 """
 
 from __future__ import annotations
