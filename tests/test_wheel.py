@@ -77,7 +77,7 @@ def test_a_person_with_a_file(call: Call, tmp_path: Path) -> None:
     done = call("-m", "mpu_bench", "try", "mine.csv", "--only", "dcd", "--seconds", "200", "--jobs", "1")
     assert "mine: take dcd" in done.stdout
     folder = Path("results", "try-mine")
-    assert sorted(path.name for path in (tmp_path / folder).iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / folder).glob("[!.]*")) == [
         "candidates.csv", "front.png", "front.svg", "model.c", "model.mpu", "model.onnx", "repeat.yaml", "report.html",
     ]  # fmt: skip
     model = str(folder / "model.mpu")
