@@ -286,11 +286,14 @@ def main() -> None:
             for peer, module in PEERS.items()
             if find_spec(module) is not None
         }
-        found[name] = {
-            tool: kept(folder / f"{name}-{tool}.json", given.seconds, measure) | {"tested": len(parts[1])}
-            for tool, measure in measures.items()
-            if tool in tools
-        }
+        found[name] = {}
+        for tool in [tool for tool in measures if tool in tools]:
+            try:
+                result = kept(folder / f"{name}-{tool}.json", given.seconds, measures[tool])
+            except subprocess.CalledProcessError as error:  # the system ends what needs too much memory
+                print(f"{name}: {tool} has no result: {error}", file=sys.stderr)
+            else:
+                found[name][tool] = result | {"tested": len(parts[1])}
         for peer in PEERS:
             if {"try", peer} <= found[name].keys():
                 note(ratios, f"{name}: {metric}", found[name]["try"], peer, found[name][peer])
