@@ -26,6 +26,7 @@ from mpu_bench.files import told_if_unwritable, write_all
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
+from mpu_bench.results.store import alone_in
 from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidates
 from mpu_bench.selection.outcome import Outcome, Row, as_csv
 from mpu_bench.selection.pool import Pool
@@ -88,7 +89,7 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
         with_references=options.any,
     )
     folder = options.results / f"try-{source.dataset}"
-    with streaming.alone_in(folder):
+    with alone_in(folder):
         code = _select(session, data, pool, file=file, wishes=wishes, folder=folder)
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,12 @@ from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
 from mpu_bench.display.terminal import Drawn
-from mpu_bench.errors import ConfigError, DataError, StoreError
-from mpu_bench.files import process_lock, told_if_unwritable, write_all
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.files import told_if_unwritable, write_all
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report import front
 from mpu_bench.report.tables import Table
-from mpu_bench.results.store import LOCK
+from mpu_bench.results.store import alone_in
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candidates, judge
 from mpu_bench.selection.repetition import model_of
@@ -40,21 +39,6 @@ def check(options: TryOptions) -> None:
     names += ["--threshold"] if options.threshold is not None else []
     if names:
         raise ConfigError(f"{', '.join(names)}: cannot be given with --online, which judges rows as they come")
-
-
-def alone_in(folder: Path) -> AbstractContextManager[None]:
-    """Return a context in which no other command writes into a folder.
-
-    Raises
-    ------
-    StoreError
-        On entry: one does, or the folder cannot be written.
-    """
-    return process_lock(
-        folder / LOCK,
-        StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"),
-        lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
-    )
 
 
 def judge_online(

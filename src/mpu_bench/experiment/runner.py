@@ -19,7 +19,6 @@ from mpu_bench.config.read import Config, Say, read_config
 from mpu_bench.config.schema import File
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Progress
-from mpu_bench.errors import StoreError
 from mpu_bench.experiment import disturbance, environment, machine_code, plan, shared_matrix
 from mpu_bench.experiment.bind import with_results_of_others
 from mpu_bench.experiment.estimates import Estimates
@@ -46,7 +45,7 @@ from mpu_bench.experiment.tuning import select_best
 from mpu_bench.quantities import FINISHED, Record, RunStatus
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.saved_models import model_file
-from mpu_bench.results.store import LOCK, MATRICES, Store, refuse_kept
+from mpu_bench.results.store import MATRICES, Store, alone_in, refuse_kept
 
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
@@ -148,18 +147,8 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         If the folder cannot be used, holds results of another config, or another process is running into it.
     """
     experiment, runs, home, folder = chosen.experiment, chosen.plan, chosen.options.home, chosen.folder
-    busy = StoreError(
-        f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"
-    )
     refuse_kept(folder)
-    with (
-        files.process_lock(
-            folder / LOCK,
-            busy,
-            lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
-        ),
-        Store(folder, create=True) as store,
-    ):
+    with alone_in(folder), Store(folder, create=True) as store:
         check_config(experiment, store)
         if store.is_bare():
             pool.get_ready()  # while the runs are planned

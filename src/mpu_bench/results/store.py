@@ -13,14 +13,14 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import is_file
+from mpu_bench.files import is_file, process_lock
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import MadeFrom, Needs
@@ -59,6 +59,21 @@ _NOT_AS_WRITTEN = "what is stored of it is not what was written, so it is not sh
 _STALE = "made from a result that was made again since; the same command makes this one again, too"
 
 _T = TypeVar("_T")
+
+
+def alone_in(folder: Path) -> AbstractContextManager[None]:
+    """Return a context in which no other command writes into a folder of results.
+
+    Raises
+    ------
+    StoreError
+        On entry: one does, or the folder cannot be written.
+    """
+    return process_lock(
+        folder / LOCK,
+        StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"),
+        lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
+    )
 
 
 class _Run(NamedTuple):

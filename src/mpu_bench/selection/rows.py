@@ -69,10 +69,8 @@ class Source:
         """Return the rows, and the source that from now on stands for these alone, whatever becomes of the file."""
         data, card = self.load(progress), catalog.card(self.dataset, self.options)
         fingerprint = data.problem.fingerprint
-        prepared, content = (
-            preprocessing_of(card, self.home, fingerprint=fingerprint),
-            training_content(card, self.home),
-        )
+        prepared = preprocessing_of(card, self.home, fingerprint=fingerprint)
+        content = training_content(card, self.home)
         return replace(self, fingerprint=fingerprint, preprocessing=prepared, trained_on=content), data
 
     def load(self, progress: Progress = SILENT) -> Data:

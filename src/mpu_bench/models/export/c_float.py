@@ -26,10 +26,9 @@ from mpu_bench.models.export.c_text import (
     number,
     store,
 )
-from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
+from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
-_WIDEST = {"float": 3e38, "double": WIDTH_OF_CONSTANT}  # by which what must become 0 is divided
 _MACHINE_SCORES = "static void machine_scores(const float *x, float *f)"
 
 
@@ -165,7 +164,7 @@ def _steps(model: Portable, constants: Constants, kind: str) -> str:
         body = _table_steps(model, constants, kind)
         body += _unit_rows(model.made_of_columns) if prepared.unit_rows else []
     elif isinstance(prepared, Vectors):
-        body = _vector_steps(prepared, constants, kind)
+        body = _vector_steps(prepared, model, constants, kind)
     else:
         body = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = row[j];"]
     for offset, value in enumerate(model.constants):
@@ -176,7 +175,7 @@ def _steps(model: Portable, constants: Constants, kind: str) -> str:
 def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
     numbers = [column for column in model.columns if isinstance(column, NumberColumn)]
     constants.add(kind, "column_shift", [column.shift for column in numbers])
-    constants.add(kind, "column_width", [min(column.width, _WIDEST[kind]) for column in numbers])
+    constants.add(kind, "column_width", [min(column.width, model.largest_width) for column in numbers])
     if any(column.fill is not None for column in numbers):
         constants.add(kind, "column_fill", [column.fill or 0.0 for column in numbers])
     body, index, feature, met = [f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = 0.0f;"], 0, 0, 0
@@ -202,7 +201,7 @@ def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
     return body
 
 
-def _vector_steps(steps: Vectors, constants: Constants, kind: str) -> list[str]:
+def _vector_steps(steps: Vectors, model: Portable, constants: Constants, kind: str) -> list[str]:
     kept, body = list(range(steps.features_in)) if steps.kept is None else list(steps.kept), []
     factor = f" * {number(steps.multiply_by, kind)}" if steps.multiply_by != 1.0 else ""
     factor += f" / {number(steps.divide_by, kind)}" if steps.divide_by != 1.0 else ""
@@ -221,7 +220,7 @@ def _vector_steps(steps: Vectors, constants: Constants, kind: str) -> list[str]:
         constants.add(kind, "feature_shift", steps.shift)
         value = f"({value} - feature_shift[j])"
     if steps.width is not None:
-        constants.add(kind, "feature_width", np.minimum(steps.width, _WIDEST[kind]))
+        constants.add(kind, "feature_width", np.minimum(steps.width, model.largest_width))
         value = f"{value} / feature_width[j]"
     body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = (float)({value});")
     return body

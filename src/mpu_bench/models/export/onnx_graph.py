@@ -20,12 +20,11 @@ from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
 from mpu_bench.models.export.c_float import LEAST_Z
-from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
+from mpu_bench.models.export.portable import Portable
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import MISSING_WORDS, CategoricalColumn, NumberColumn, Table, Vectors
 
 _OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
-_WIDEST = {np.float32: 3e38, np.float64: WIDTH_OF_CONSTANT}
 
 
 def onnx_bytes(model: Portable) -> bytes:
@@ -155,7 +154,7 @@ def _steps(graph: _Graph, model: Portable) -> str:
     if isinstance(prepared, Table):
         return _table_steps(graph, model, prepared)
     if isinstance(prepared, Vectors):
-        return _vector_steps(graph, prepared, model.number)
+        return _vector_steps(graph, model, prepared)
     return "rows"
 
 
@@ -171,7 +170,7 @@ def _table_steps(graph: _Graph, model: Portable, table: Table) -> str:
         indices += [index] * (words or 1)
         codes += list(range(words)) or [-1]
         shifts += [0.0] * words if isinstance(column, CategoricalColumn) else [column.shift]
-        widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, _WIDEST[kind])]
+        widths += [1.0] * words if isinstance(column, CategoricalColumn) else [min(column.width, model.largest_width)]
     fill = graph.constant([fills], kind, may_be_missing=True)
     filled = graph.call("Where", [graph.call("IsNaN", ["rows"]), fill, "rows"])
     values = graph.call("Gather", [filled, graph.constant(indices, np.int64)], axis=1)
@@ -189,8 +188,8 @@ def _fill(column: NumberColumn | CategoricalColumn) -> float:
     return math.nan if column.fill is None else column.fill
 
 
-def _vector_steps(graph: _Graph, steps: Vectors, kind: type[np.floating[Any]]) -> str:
-    values = "rows"
+def _vector_steps(graph: _Graph, model: Portable, steps: Vectors) -> str:
+    values, kind = "rows", model.number
     if (steps.multiply_by, steps.divide_by) != (1.0, 1.0):
         values = graph.call("Mul", [values, graph.constant(steps.multiply_by / steps.divide_by, kind)])
     if steps.unit_rows:
@@ -202,7 +201,7 @@ def _vector_steps(graph: _Graph, steps: Vectors, kind: type[np.floating[Any]]) -
     if steps.shift is not None:
         values = graph.call("Sub", [values, graph.constant([list(steps.shift)], kind)])
     if steps.width is not None:
-        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, _WIDEST[kind])], kind)])
+        values = graph.call("Div", [values, graph.constant([np.minimum(steps.width, model.largest_width)], kind)])
     return graph.call("Cast", [values], to=1) if kind is np.float64 else values
 
 
@@ -292,14 +291,13 @@ def _probabilities(graph: _Graph, sigmoids: Sigmoids, scores: str) -> None:
     """Compute the probabilities of classes as `Sigmoids.probabilities` does."""
     line = graph.call("Mul", [scores, graph.constant([sigmoids.slopes])])
     line = graph.call("Add", [line, graph.constant([sigmoids.intercepts])])
-    if len(sigmoids.slopes) > 1:  # their ratios stay where all are nearly 0
-        most = graph.call("ReduceMax", [line], axes=[1], keepdims=1)
-        line = graph.call("Add", [line, graph.call("Relu", [graph.call("Sub", [graph.constant(LEAST_Z), most])])])
     if len(sigmoids.slopes) == 1:
         each = graph.call("Sigmoid", [line])
         rest = graph.call("Sub", [graph.constant(1.0), each])
         graph.call("Concat", [rest, each], output="probabilities", axis=1)
         return
+    most = graph.call("ReduceMax", [line], axes=[1], keepdims=1)  # their ratios stay where all are nearly 0
+    line = graph.call("Add", [line, graph.call("Relu", [graph.call("Sub", [graph.constant(LEAST_Z), most])])])
     larger = graph.call("Add", [graph.constant(1.0), graph.call("Exp", [graph.call("Neg", [line])])])
     each = graph.call("Reciprocal", [larger])  # runtimes round a small Sigmoid to 0
     graph.call("Div", [each, graph.call("ReduceSum", [each, graph.constant([1], np.int64)])], output="probabilities")

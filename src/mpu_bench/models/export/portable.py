@@ -67,6 +67,11 @@ class Portable:
     kernel: Kernel
 
     @property
+    def largest_width(self) -> float:
+        """By which what must become 0 is divided, in the type of a row's numbers."""
+        return WIDTH_OF_CONSTANT if self.number is np.float64 else 3e38
+
+    @property
     def number(self) -> type[np.float32] | type[np.float64]:
         """The type of a row's numbers: double where a column's are too large, small or far from zero for single.
 
