@@ -90,6 +90,13 @@ class Jitted:
         """Numba's dispatcher of calls from jitted functions."""
         return _dispatcher(self.py_func, self._settings | {"no_cpython_wrapper": True}, "jitted")
 
+    def address(self, kinds: tuple[types.Type, ...]) -> int:
+        """Return where the code for arguments of some types begins, as C calls it."""
+        dispatcher = _dispatcher(self.py_func, self._settings | {"no_cfunc_wrapper": False}, "c")
+        dispatcher.compile(kinds)
+        compiled = dispatcher.overloads[kinds]
+        return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
 
 @typeof_impl.register(Jitted)
 def _(function: Jitted, _context: Any) -> types.Dispatcher:

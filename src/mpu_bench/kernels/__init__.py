@@ -4,6 +4,7 @@ A new kernel is one file like `gaussian`, and a line here that imports it. `matr
 `precision` says whether single precision is enough, and `precomputed` is for kernels that the package does not know.
 """
 
+from mpu_bench.kernels import calls as calls
 from mpu_bench.kernels.base import KERNELS as KERNELS
 from mpu_bench.kernels.base import Kernel as Kernel
 from mpu_bench.kernels.base import value as value

@@ -184,15 +184,15 @@ class BPegasos(Pegasos):
         precision = precision_for(problem, kernel, wanted)
         w = new_expansion(problem, self.vectors + 1, precision, self.average)
         limits = self.regularization, self.vectors, NO_LIMIT
-        maintenance, errors = self._maintenance(w, precision, seed), np.zeros(1, np.int64)
+        maintenance, errors = self._maintenance(w, kernel, precision, seed), np.zeros(1, np.int64)
         return State(Stream(problem, seed), kernel, w, maintenance, *limits, errors, new_counters())
 
-    def _maintenance(self, w: Expansion, precision: Precision, seed: int) -> Maintenance:
+    def _maintenance(self, w: Expansion, kernel: Any, precision: Precision, seed: int) -> Maintenance:
         match self.maintenance:
             case "projection":
                 return new_projection(self.vectors)
             case "merging":
-                return new_merging(w, self.partner == "published")
+                return new_merging(w, kernel.gamma, self.partner == "published")
         rule = RANDOM if self.maintenance == "random" else SMALLEST
         return new_leaving(rule, self.vectors, precision, rng(seed, "vectors dropped"))
 

@@ -87,6 +87,7 @@ class Merging(NamedTuple):
     values: NDArray[np.floating[Any]]  #: (3, capacity) K(x_p, x_j), K(x_n, x_j), K(z, x_j)
     products: NDArray[np.float64]  #: (capacity,) coefficients_p . coefficients_j
     candidates: Candidates
+    gamma: float
     as_published: bool  #: whether h is that of (21)
 
 
@@ -95,15 +96,15 @@ def new_candidates(capacity: int) -> Candidates:
     return Candidates(np.zeros(capacity, np.int64), *(np.zeros(capacity) for _ in range(6)))
 
 
-def new_merging(w: Expansion, as_published: bool = False) -> Merging:
+def new_merging(w: Expansion, gamma: float, as_published: bool = False) -> Merging:
     """Return scratch to merge the vectors of w."""
     capacity, dtype = len(w.norms), w.f.vectors.squared_norms.dtype
     scratch = np.zeros((2, capacity), dtype), np.zeros((3, capacity), dtype), np.zeros(capacity)
-    return Merging(*scratch, new_candidates(capacity), as_published)
+    return Merging(*scratch, new_candidates(capacity), gamma, as_published)
 
 
 @maintain.register(Merging)
-def _(merging, w, kernel, budget, counters):
+def _(merging, w, _kernel, budget, counters):
     """Merge the smallest vector with the partner that loses least.
 
     What the sum of squares loses is known, but the sum of products of w with the change needs the rows of x_p, x_n
@@ -120,13 +121,13 @@ def _(merging, w, kernel, budget, counters):
     unit = norms[p]
     if unit > _LEAST_SQUARED_NORM:
         coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
-        _distances(vectors, m, kernel.gamma, p, distances[0])
+        _distances(vectors, m, merging.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
         if merging.as_published:
             n, h, loss = best_as_published(coefficients, distances[0], merging.products, norms, inserted_at, p, m)
         else:
             n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
-        _distances(vectors, m, kernel.gamma, n, distances[1])
+        _distances(vectors, m, merging.gamma, n, distances[1])
         g = np.float64(distances[0, n])
         _fill(values, distances, h, h * (1.0 - h) * g, padded(m))
         a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0

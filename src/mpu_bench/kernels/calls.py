@@ -1,0 +1,186 @@
+"""How jitted code calls a kernel: by the address of its values, which are compiled once for all solvers.
+
+Any kernel has one type there, so a solver is compiled once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import typeof, types
+from numba.core import cgutils
+from numba.extending import (
+    NativeValue,
+    intrinsic,
+    make_attribute_wrapper,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np.arrayobj import populate_array
+
+from mpu_bench.core.jit import jit, jit_dispatch
+from mpu_bench.kernels.base import Kernel, value, values
+
+_NUMBERS = types.float64[::1]
+_SIGNATURES = {
+    "value": types.float64(_NUMBERS, types.float64, types.float64, types.float64),
+    "singles": types.void(_NUMBERS, types.float32[::1], types.float32[::1], types.float64),
+    "doubles": types.void(_NUMBERS, types.float64[::1], types.float64[::1], types.float64),
+}
+_PARTS = types.Tuple([_NUMBERS, *[types.intp] * len(_SIGNATURES)])
+
+
+class KernelType(types.Type):
+    """Numba's type of all kernels."""
+
+    instance_class = Kernel  #: by which `value` and `values` know it
+
+
+@typeof_impl.register(Kernel)
+def _(_kernel: Kernel, _context: Any) -> KernelType:
+    return KernelType("Kernel")
+
+
+@register_model(KernelType)
+class _Model(models.StructModel):
+    def __init__(self, manager: Any, kind: KernelType) -> None:
+        super().__init__(manager, kind, list(zip(("numbers", *_SIGNATURES), _PARTS, strict=True)))
+
+
+for _name in ("numbers", *_SIGNATURES):
+    make_attribute_wrapper(KernelType, _name, _name)
+
+
+@unbox(KernelType)
+def _(kind: KernelType, kernel: Any, c: Any) -> NativeValue:
+    """Read the numbers of a kernel, which live as long as the call, and the addresses."""
+    function = c.pyapi.unserialize(c.pyapi.serialize_object(compiled))
+    parts = c.pyapi.call_function_objargs(function, (kernel,))
+    c.pyapi.decref(function)
+    read = cgutils.alloca_once_value(c.builder, ir.Constant(c.context.get_value_type(kind), None))
+    has_failed = cgutils.alloca_once_value(c.builder, cgutils.is_null(c.builder, parts))
+    with c.builder.if_then(cgutils.is_not_null(c.builder, parts)):
+        native = c.unbox(_PARTS, parts)
+        c.builder.store(native.value, read)
+        c.builder.store(native.is_error, has_failed)
+
+    return NativeValue(c.builder.load(read), c.builder.load(has_failed), lambda: c.pyapi.decref(parts))
+
+
+def compiled(kernel: Kernel) -> tuple[Any, ...]:
+    """Return the numbers of a kernel, and the addresses of its value and of its values in single and double precision.
+
+    The arrays among its parameters live as long as the kernel.
+    """
+    numbers = np.fromiter((number for each in kernel for number in _numbers(each)), np.float64)
+    parameters: list[Any] = [typeof(each) if isinstance(each, np.ndarray) else type(each) for each in kernel]
+    return numbers, *_addresses(type(kernel), *parameters)
+
+
+def _numbers(parameter: Any) -> Iterator[float]:
+    """Yield a number, or address and shape of an array; below 2^53 float64 holds an integer exactly."""
+    if isinstance(parameter, np.ndarray):
+        yield parameter.ctypes.data
+        yield from parameter.shape
+    else:
+        yield parameter
+
+
+@cache
+def _addresses(kind: type[Kernel], *parameters: Any) -> list[int]:
+    """Return the addresses of the functions of `_SIGNATURES`, of a kernel with parameters of some types."""
+    fields = [typeof(each()) if isinstance(each, type) else each for each in parameters]
+    read = _reader(types.NamedTuple(fields, kind))
+
+    def value_of(numbers, dot, a2, b2):
+        return value(read(numbers), dot, a2, b2)
+
+    def values_of(numbers, products, norms, norm):
+        values(read(numbers), products, norms, norm)
+
+    bodies = {"value": value_of, "singles": values_of, "doubles": values_of}
+    for body in bodies.values():  # which tells what is kept of them from that of another kernel
+        body.__module__, body.__qualname__ = kind.__module__, f"{body.__name__}.{kind.__qualname__}{fields}"
+    return [jit(bodies[name]).address(signature.args) for name, signature in _SIGNATURES.items()]
+
+
+def _reader(kind: types.NamedTuple) -> Any:
+    """Return a function of jitted code that makes the parameters of a kernel of its numbers."""
+
+    @intrinsic
+    def read(_context: Any, _numbers: Any) -> Any:
+        def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            data = context.make_array(_NUMBERS)(context, builder, arguments[0]).data
+            numbers = (builder.load(builder.gep(data, [ir.IntType(64)(at)])) for at in count())
+            return context.make_tuple(builder, kind, [_parameter(context, builder, each, numbers) for each in kind])
+
+        return kind(_NUMBERS), code
+
+    return read
+
+
+def _parameter(context: Any, builder: Any, kind: types.Type, numbers: Iterator[Any]) -> Any:
+    if not isinstance(kind, types.Array):
+        return context.cast(builder, next(numbers), types.float64, kind)
+    data, *shape = (context.cast(builder, next(numbers), types.float64, types.intp) for _ in range(1 + kind.ndim))
+    array = context.make_array(kind)(context, builder)
+    itemsize = context.get_constant(types.intp, np.dtype(kind.dtype.name).itemsize)
+    strides = [itemsize]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(data, array.data.type)
+    populate_array(array, data, shape, strides, itemsize, None)
+    return array._getvalue()
+
+
+def _caller(signature: Any) -> Any:
+    """Return a function of jitted code that calls one of this signature by its address, with the same arguments."""
+
+    @intrinsic
+    def call(_context: Any, _address: Any, _numbers: Any, _first: Any, _second: Any, _third: Any) -> Any:
+        def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            kinds = [context.get_value_type(each) for each in signature.args]
+            returns = signature.return_type != types.void
+            returned = context.get_value_type(signature.return_type) if returns else ir.VoidType()
+            function = builder.inttoptr(arguments[0], ir.FunctionType(returned, kinds).as_pointer())
+            result = builder.call(function, arguments[1:])
+            return result if returns else context.get_dummy_value()
+
+        return signature.return_type(types.intp, *signature.args), code
+
+    return call
+
+
+_call_value, _call_singles, _call_doubles = map(_caller, _SIGNATURES.values())
+
+
+@value.register(Kernel)
+def _(kernel, dot, a2, b2):
+    return _call_value(kernel.value, kernel.numbers, dot, a2, b2)
+
+
+@values.register(Kernel)
+def _(kernel, products, norms, norm):
+    _call_values(products, kernel, norms, norm)
+
+
+@jit_dispatch(forceinline=True)
+def _call_values(products, kernel, norms, norm):
+    """Turn inner products into kernel values, by the function for their precision."""
+
+
+@_call_values.register(np.float32)
+def _(products, kernel, norms, norm):
+    _call_singles(kernel.singles, kernel.numbers, products, norms, norm)
+
+
+@_call_values.register(np.float64)
+def _(products, kernel, norms, norm):
+    _call_doubles(kernel.doubles, kernel.numbers, products, norms, norm)
