@@ -72,6 +72,6 @@ def test_a_gaussian_never_exceeds_one():
 
 def test_what_is_no_kernel_is_a_clear_error():
     with pytest.raises(
-        TypeError, match="value: nothing is registered for float; there are .*Gaussian, Polynomial, Linear"
+        TypeError, match=r"value: nothing is registered for float; there are .*Gaussian, Polynomial, Linear"
     ):
         value(1.0, 1.0, 1.0, 1.0)

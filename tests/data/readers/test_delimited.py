@@ -62,6 +62,17 @@ def test_listed_categories_do_not_depend_on_the_data(tmp_path):
     assert sparse_rows(chunks) == [(0, {1: 1.0, 3: 1.0}), (1, {2: 1.0, 3: 2.0})]
 
 
+def test_a_column_of_words_for_true_is_no_column_of_numbers(tmp_path):
+    file = source_file(tmp_path, "a,1,True\na,2,False\n")
+    with pytest.raises(DataError, match="line 1: column 3: 'True' is not a finite number"):
+        read_table(file, DelimitedColumns(label=1))
+
+
+def test_categories_may_be_words_for_true(tmp_path):
+    encoding, _ = read_table(source_file(tmp_path, "a,true\na,FALSE\n"), DelimitedColumns(label=1, categorical=(2,)))
+    assert encoding.values == {1: ("FALSE", "true")}
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

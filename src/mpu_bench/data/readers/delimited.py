@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile, is_number
 from mpu_bench.errors import DataError
 
 _SEPARATORS = {"blank": r"\s+"}
+_TRUTH = re.compile(rb"true|false", re.IGNORECASE)
 
 
 @dataclass
@@ -205,9 +207,20 @@ def _table(file: SourceFile, line: int, block: bytes, encoding: ColumnEncoding) 
     except (ValueError, OverflowError) as error:
         raise _data_error(file, line, block, encoding) from error
     numbers = table[[index for index in encoding.used if index not in texts]].to_numpy()
-    if not np.isfinite(numbers).all() or not _has_all_fields(block, len(table), encoding):
+    if (
+        not np.isfinite(numbers).all()
+        or not _has_all_fields(block, len(table), encoding)
+        or _has_truths(block, encoding)
+    ):
         raise _data_error(file, line, block, encoding)
     return table
+
+
+def _has_truths(block: bytes, encoding: ColumnEncoding) -> bool:
+    """Return whether a number is a word for true or false: where all of a column are, pandas reads 1 and 0."""
+    if not _TRUTH.search(block):
+        return False
+    return any(_line_fault(text.decode("utf-8", "replace"), encoding, None) for text in block.split(b"\n"))
 
 
 def _has_all_fields(block: bytes, rows: int, encoding: ColumnEncoding) -> bool:
