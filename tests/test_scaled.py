@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from mpu_bench.config.choices import KernelChoice, ValidationSplit
 from mpu_bench.errors import DataError
 from mpu_bench.scaled import Derived, Scaled, from_json, parse, short, to_json
 
@@ -33,6 +34,13 @@ def test_a_relative_value_keeps_the_form_that_a_config_gives_it(value: object, t
 def test_other_values_stay_what_they_are(value: object) -> None:
     assert parse(value) == value
     assert json.loads(json.dumps(value), object_hook=from_json) == value
+
+
+def test_values_that_differ_are_written_differently() -> None:
+    assert [*map(short, (1e-5, 2.0, 1e6, 0.1, 2**-15))] == ["1e-05", "2", "1e+06", "0.1", "3.0517578125e-05"]
+    narrow, wide = (KernelChoice("gaussian", {"gamma": gamma}) for gamma in (0.12345678, 0.12345679))
+    assert str(narrow) != str(wide)  # by which rows of a table are told apart
+    assert str(ValidationSplit(holdout=0.12345678)) != str(ValidationSplit(holdout=0.12345679))  # in the keys of trials
 
 
 def test_a_number_is_divided_by_what_it_is_relative_to() -> None:

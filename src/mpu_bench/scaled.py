@@ -132,5 +132,5 @@ def parse(value: Any) -> Any:
 
 
 def short(value: Any) -> str:
-    """Write a parameter's value briefly: ``1e-05``, ``4/d``, ``nu(1/n)``."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    """Write a parameter's value as briefly as tells it from others: ``1e-05``, ``4/d``, ``nu(1/n)``."""
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

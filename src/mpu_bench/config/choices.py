@@ -67,7 +67,7 @@ class ValidationSplit:
     def __str__(self) -> str:
         if self.on_test_set:
             return "test set"
-        return f"fold {self.fold + 1} of {self.folds}" if self.folds is not None else f"hold-out {self.holdout:g}"
+        return f"fold {self.fold + 1} of {self.folds}" if self.folds is not None else f"hold-out {short(self.holdout)}"
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,14 @@ class SolverChoice:
     only_for: str | None = None
     tuning: Tuning | None = None
     plugin: Plugin | None = None
+
+    @property
+    def variants(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The solver with its parameters; where it is tuned with each value to try, and the solvers that try them."""
+        if self.tuning is None:
+            return [(self.name, self.parameters)]
+        tried = [(self.tuning.solver, each.tried) for each in self.tuning.candidates]
+        return [(self.name, each.parameters) for each in self.tuning.candidates] + tried
 
     def __post_init__(self) -> None:
         """Bind the plugin that defines the solver."""
