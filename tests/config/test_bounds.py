@@ -40,6 +40,13 @@ def test_very_many_are_counted_in_few_digits() -> None:
             "solvers:\n- mpu: {kernel: []}",
             "line 4: solvers.mpu.kernel: an empty list sweeps nothing",
         ),
+        ("solvers: [mpu: {C: {over-examples: []}}, dcd]", "line 3: solvers.mpu.C: an empty list sweeps nothing"),
+        (
+            "solvers: [smo]\nkernel: {gaussian: {gamma: {over-features: []}}}",
+            "line 4: kernel.gaussian.gamma: an empty list sweeps nothing",
+        ),
+        ("solvers: [dcd]\ntune: {C: [{over-examples: []}], holdout: 0.3}", "line 4: tune.C: must be a list of values"),
+        ("solvers: [forgetron]\nbudget: {vectors: []}", "line 4: budget.vectors: must hold 1 at least, not []"),
         (
             f"solvers: [bpegasos]\nkernel: {{gaussian: {{gamma: {THOUSAND}}}}}\nbudget: {{vectors: {THOUSAND}}}",
             "line 3: solvers.bpegasos: has 1,000,000 runs",

@@ -75,7 +75,7 @@ published: mpu-table1
         ("solvers: [perceptron]\nkernel: {gaussian: {gamma: {over-feature: 4}}}", "over-features"),
         ("solvers: [fw]\nkernel: {polynomial: {degree: 2, scale: 0}}", "kernel.polynomial.scale: must be greater"),
         ("solvers: [perceptron]\nkernel: {polynomial: {degree: 0}}", "kernel.polynomial.degree: must be greater"),
-        ("solvers: [mpu]\nbudget: {vectors: 100}", "line 4: budget: no solver of this config lives on a budget"),
+        ("solvers: [mpu]\nbudget: {vectors: 100}", "line 4: budget: no solver of this config takes its vectors"),
         ("solvers: [mpu]\nbudget: {vectors: 0}", "line 4: budget.vectors: must be greater than or equal to 1"),
         ("solvers: [mpu]\npublished: mpu-table9", "published: there is no table 'mpu-table9'; did you mean 'mpu-table"),
         ("solvers: [mpu]\nversion: 2", "line 4: version: this config is written for version 2"),

@@ -39,6 +39,42 @@ repeats: 5
     assert str(tuned[0].solver.tuning) == "kernel.gamma of 1/d, 4/d; C of 1, 2; error of smo on 3 folds"
 
 
+def test_a_tuned_run_claims_no_value_before_it_is_chosen(read) -> None:
+    text = """
+kernel: {gaussian: {gamma: 1}}
+budget: {vectors: 7}
+solvers:
+- forgetron: {tune: {vectors: [10, 100], holdout: 0.3}}
+- dcd: {kernel: linear, tune: {class_weight: [balanced, {rest: 2}], holdout: 0.3}}
+- perceptron
+- bpegasos: {regularization: 1}
+"""
+    tuned, budgeted, weighted = (
+        [plan.PlannedRun(run, None, "").record() for run in plan.plan(read(text)) if condition(run)]
+        for condition in (
+            lambda run: run.solver.name == "forgetron",
+            lambda run: run.solver.name == "bpegasos",
+            lambda run: run.solver.name == "dcd" and run.trial is None,
+        )
+    )
+    assert [run.budget_vectors for run in tuned] == [10, 100, None]
+    assert [run.budget_vectors for run in budgeted] == [7]
+    of_trials = [f"w.w/2 + C sum hinge, class weights {each}" for each in ("balanced", "rest 2")]
+    assert [run.problem for run in weighted] == [" or ".join(of_trials)]
+
+
+def test_every_value_to_try_is_checked(read) -> None:
+    tens = "name: tens\ndataset: digits\nsolvers: [dcd: {tune: {multiclass: [%s], holdout: 0.3}}]\n"
+    assert len(plan.plan(read(tens % "one-against-one, one-against-rest"))) == 3
+    for text, message in (
+        ("tune: {kernel.normalize: [false, true], holdout: 0.3}\nsolvers: [dcd]", "cannot take the kernel linear"),
+        ("tune: {class_weight: [balanced, {x: 2}], holdout: 0.3}\nsolvers: [dcd]", "no class of 'digits'"),
+        ("tune: {nu: [1, {from-regularization: 1}], holdout: 0.3}\nsolvers: [sbp: {passes: 1}]", "nu is derived"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            read(text + "\n")
+
+
 def test_a_tuner_tries_for_all(read) -> None:
     text = "tune: {C: [1, 2], holdout: 0.5, with: {dcd: {tolerance: 1}}}\nsolvers: [mpu, svmperf]\n"
     runs = plan.plan(read(text))
@@ -132,7 +168,7 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
 def test_values_are_tried_with_several_seeds(execute) -> None:
     records, _ = execute("""name: seeds
 dataset: {checkerboard: {rows: 300, test_rows: 200}}
-kernel: gaussian
+kernel: {gaussian: {gamma: 1}}
 tune: {kernel.gamma: [2, 8], on_test_set: true, repeats: 3}
 solvers: [bpegasos: {vectors: 20, maintenance: random}]
 """)

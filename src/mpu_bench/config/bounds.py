@@ -51,7 +51,7 @@ def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
 def _swept(node: Node) -> int:
     """Reject empty lists, and return how many combinations there are."""
     for name, value in node.value.items():
-        if value == []:
+        if combinations(value) == 0:
             raise node[name].error("an empty list sweeps nothing")
     count = combinations(node.value)
     _check_bound(count, "combinations of values", MOST_RUNS, node)

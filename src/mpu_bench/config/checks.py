@@ -45,7 +45,7 @@ def check_together(
     if content.stop.seconds_of is not None:
         _check_seconds_of(content.stop.seconds_of.solver, datasets, choices, document["stop"]["seconds_of"])
     if content.budget is not None and all(choice.vectors is None for choice in choices):
-        raise document["budget"].error("no solver of this config lives on a budget of vectors; remove the key")
+        raise document["budget"].error("no solver of this config takes its vectors from here; remove the key")
     if content.stop.suboptimality is not None:
         _check_suboptimality(content, choices, document["stop"]["suboptimality"])
     _check_ends(content, choices, entries)
@@ -101,12 +101,9 @@ def _check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> N
 def _check_classes(datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice], node: Node) -> None:
     """Reject solvers of two classes on datasets of more, and weights of classes that a dataset does not have."""
     for dataset, choice in itertools.product(datasets, choices):
-        pairs = [(choice.name, choice.parameters)]
-        if choice.tuning is not None:
-            pairs.append((choice.tuning.solver, choice.tuning.candidates[0].tried))
         if choice.only_for not in (None, dataset.label):
             continue
-        for name, parameters in pairs:
+        for name, parameters in choice.variants:
             weights = parameters.get("class_weight")
             for label in weights if isinstance(weights, Mapping) else ():
                 if label not in dataset.classes:

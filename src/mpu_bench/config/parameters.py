@@ -145,11 +145,8 @@ def check_answers(choice: SolverChoice, node: Node, optimum: bool) -> None:
 
     Its answers are kept, so that its plugin need not answer again when the plan is made.
     """
-    named = [(choice.name, choice.parameters)]
-    if choice.tuning is not None:
-        named += [(choice.tuning.solver, each.tried) for each in choice.tuning.candidates]
     try:
-        for name, parameters in named:
+        for name, parameters in choice.variants:
             if solvers.plugin_of(name) is not None:
                 solvers.load(name).objective_of(parameters)
         if optimum and choice.tuning is None and solvers.plugin_of(choice.name) is not None:

@@ -178,7 +178,7 @@ class Checkpoints(Strict):
 class Budget(Strict):
     """How many vectors a budgeted solver may keep; a list is swept."""
 
-    vectors: list[AtLeastOne]
+    vectors: Annotated[list[AtLeastOne], Field(min_length=1)]
 
     @field_validator("vectors", mode="before")
     @classmethod

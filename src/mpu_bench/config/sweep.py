@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
-from mpu_bench.config.bounds import LARGEST_SEED, PlanSize, check_trials
+from mpu_bench.config.bounds import LARGEST_SEED, PlanSize, check_trials, combinations
 from mpu_bench.config.checks import check_together
 from mpu_bench.config.choices import (
     Candidate,
@@ -343,7 +343,7 @@ def _grid(node: Node) -> TuningGrid:
     how: Tune = node.holding(entry).validated(Tune)
     tried = dict(how.model_extra or {})
     for name, values in tried.items():
-        if not isinstance(values, list) or not values:
+        if not isinstance(values, list) or combinations(values) == 0:
             raise node[name].error(
                 f"must be a list of values to try, not {shown(values)} (the other keys of tune: {_TUNE_KEYS})"
             )
@@ -366,13 +366,14 @@ def _tuning(
     """Make what is tried; ``checked`` and ``kernels`` are the solver's parameters and kernel for every combination."""
     if grid.how is None or grid.node is None:
         return None
-    if any(isinstance(value, Derived) for value in checked[0].values()):
+    if any(isinstance(value, Derived) for each in checked for value in each.values()):
         raise grid.node.error("nu is derived before tuning; give nu a value")
     tuner, tried = name, checked
     if grid.how.tuner is not None:
         tuner, below = _named(grid.node["with"], "solver", solvers.SOLVERS)
         tried = _tuner(tuner, below, grid=grid, checked=checked, kernels=kernels, content=content)
-    _check_linear(tuner, kernels[0], grid.node)
+    for kernel in kernels:
+        _check_linear(tuner, kernel, grid.node)
     if grid.how.metric == "online_error" and not solvers.load(tuner).online:
         raise grid.node["metric"].error(f"solver '{tuner}' is not online and has no online error")
     values = [{name: parse(value) for name, value in each.items()} for each in grid.combinations]
@@ -413,13 +414,13 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
     kernel_node = below["kernel"] if "kernel" in options else root["kernel"].holding(content.kernel)
     tune_node = below["tune"] if "tune" in options else root["tune"]
     fields = names_of_parameters(name)
-    budget = content.budget if "vectors" in fields and "vectors" not in options else None
-    budgets = [{}] if budget is None else [{"vectors": each} for each in budget.vectors]
     entry = {"kernel": kernel_node.value, "tune": tune_node.value} | options
     for label, chosen in _selected(below.holding(entry), labels):
         grid = _grid(tune_node.holding(chosen.value["tune"]))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})
         grid.check(f"solver '{name}'", fields, plain.value)
+        has_own = "vectors" not in fields or "vectors" in plain.value or "vectors" in grid.combinations[0]
+        budgets = [{}] if content.budget is None or has_own else [{"vectors": each} for each in content.budget.vectors]
         entries = _kernel_entries(kernel_node.holding(chosen.value["kernel"]))
         size.add(plain, [each for *_, each in entries], budgets=len(budgets), trials=grid.trials, label=label)
         kernels = [each for entry in entries for each in _kernels(*entry, solver=name, grid=grid)]
@@ -429,11 +430,12 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
                 checked_parameters(name, plain.holding(given | vectors | values), kernel)
                 for values, kernel in zip(grid.values(), tried, strict=True)
             ]
+            untuned = _without(parameters[0], grid.values()[0])
             choice = SolverChoice(
                 name,
-                _without(parameters[0], grid.values()[0]),
+                untuned,
                 kernel=KernelChoice(tried[0].name, _without(tried[0].parameters, grid.values(_KERNEL_PREFIX)[0])),
-                vectors=parameters[0].get("vectors"),
+                vectors=untuned.get("vectors"),
                 only_for=label,
                 tuning=_tuning(name, grid, checked=parameters, kernels=tried, content=content),
             )
@@ -460,7 +462,8 @@ def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGr
             )
             for node in nodes
         ]
-        _check_linear(solver, choices[0], entry)
+        for choice in choices:
+            _check_linear(solver, choice, entry)
         yield choices
 
 

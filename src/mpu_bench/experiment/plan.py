@@ -288,6 +288,7 @@ class PlannedRun:
     def record(self) -> Record:
         """Return what is known of it before running."""
         solver, known, trial = self.run.solver, self.description, self.run.trial
+        tried = [each.parameters for each in solver.tuning.candidates] if solver.tuning else [solver.parameters]
         is_whole = known is not None and (trial is None or trial.on_test_set)  # else the run says how many are held out
         return replace(
             record_of(self.run),
@@ -295,7 +296,7 @@ class PlannedRun:
             d=known.d if known else None,
             n_test=known.n_test if known and is_whole else None,
             classes=len(known.classes) if known and known.classes else None,
-            problem=problem_of(solver.name, solver.parameters),
+            problem=" or ".join(dict.fromkeys(problem_of(solver.name, each) for each in tried)),
             maximised=int(solvers.load(solver.name).is_maximised),
             run_id=self.run_id or None,
         )
