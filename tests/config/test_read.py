@@ -103,6 +103,9 @@ def test_options_override_the_config(read) -> None:
     assert experiment.seeds == (5, 6)
     assert experiment.threads == 2
     assert experiment.kernel_memory == 500_000_000
+    limited = HEAD + "limits: {memory: 1 GB}\nsolvers: [mpu]\n"
+    assert read(limited).kernel_memory == 500_000_000  # as environment.json says, too
+    assert read(limited, kernel_memory="2GB").kernel_memory == 2_000_000_000
 
 
 def test_a_wrong_size_of_memory_names_the_option(refused) -> None:

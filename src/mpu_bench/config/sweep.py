@@ -139,6 +139,7 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
         solvers=choices,
         seeds=tuple(range(content.seed, content.seed + repeats)),
         seeds_on={label: tuple(range(content.seed, content.seed + count)) for label, count in more.items()},
+        kernel_memory=content.kernel_memory or (content.limits.memory and content.limits.memory // 2),
         judging=Judging(**{name: getattr(content, name) for name in Judging.model_fields}),
         profiles=tuple(content.profiles),
         plugins=plugins,
@@ -148,7 +149,7 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
 
 _TAKEN_OVER = (
     *("name", "description", "paper", "stop", "limits", "checkpoints", "threads"),
-    *("kernel_memory", "kernel_matrix", "optimum", "figures"),
+    *("kernel_matrix", "optimum", "figures"),
 )
 
 

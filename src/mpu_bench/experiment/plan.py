@@ -91,13 +91,10 @@ def _settings_ids(runs: Plan) -> list[str]:
 
 
 def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
-    memory, limit = experiment.kernel_memory, experiment.limits.memory
-    if memory is None and limit is not None:
-        memory = limit // 2
     stop = experiment.stop
     if stop.seconds_of is not None and stop.seconds_of.solver == solver.name:  # which says how long the others may take
         stop = stop.model_copy(update={"seconds_of": None})
-    return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=memory)
+    return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=experiment.kernel_memory)
 
 
 def _tuning_runs(run: Run) -> dict[str, Run]:
