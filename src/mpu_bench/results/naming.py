@@ -110,7 +110,7 @@ def problem_of(solver: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _weights(of_classes: Any) -> str:
-    return of_classes if isinstance(of_classes, str) else ", ".join(f"{c} {w:g}" for c, w in of_classes.items())
+    return of_classes if isinstance(of_classes, str) else ", ".join(f"{c} {short(w)}" for c, w in of_classes.items())
 
 
 def problem_in(record: Record) -> str:

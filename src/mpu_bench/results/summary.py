@@ -16,7 +16,7 @@ from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, Record
 from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import GROUP, Summary, moments
-from mpu_bench.scaled import Scaled, parameters_in
+from mpu_bench.scaled import Scaled, parameters_in, short
 
 
 def published_beside(tables: Iterable[str], record: Record) -> dict[str, float]:
@@ -60,7 +60,7 @@ def answers(row: Mapping[str, str], record: Record) -> bool:
         return False
     if "bias" in row and row["bias"] != ("yes" if parameters.get("bias") else "no"):
         return False
-    if row.get("sigma2") and f"(sigma2={float(row['sigma2']):g})" not in record.kernel:
+    if row.get("sigma2") and f"(sigma2={short(float(row['sigma2']))})" not in record.kernel:
         return False
     if row.get("lambda") and not _is_regularization(row["lambda"], parameters.get("regularization")):
         return False
