@@ -48,6 +48,7 @@ class MadeUpPool(Pool):
         self.under_way: list[Task] = []
         self.log: list[str] = []
         self.fastest_probes: list[float] = []
+        self.probe_seconds: float | None = None
         self.closed = False
         self.prompted = 0  #: how often it was told to get ready
 
@@ -80,7 +81,7 @@ class MadeUpPool(Pool):
             status = "diverged"
         if status is not None:
             return Outcome(task, Record(status=RunStatus(status), reason="on purpose"), [])
-        return Outcome(task, replace(point, status=RunStatus.DONE), [point])
+        return Outcome(task, replace(point, status=RunStatus.DONE, probe_seconds=self.probe_seconds), [point])
 
     def prepare(self, name, options, home, limits, progress) -> str:
         self.log.append(f"prepares {name}")
@@ -271,8 +272,9 @@ def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read)
     with Store(folder_of(tmp_path)) as store:
         (record,), (machine,) = store.records(), store.environments()
         store.save(replace(record, probe_seconds=0.016), [], machine)
-    run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear]"))
-    assert pool.fastest_probes == [math.inf, 0.016]
+    pool.probe_seconds = 0.008
+    run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear, mpu]"))
+    assert pool.fastest_probes == [math.inf, 0.016, 0.008]
 
 
 def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:

@@ -284,6 +284,8 @@ class _Session:
                 outcomes: list[Outcome | None] = []
                 if not ready or not self.pool.has_room:
                     outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
+                    if outcome.environment is None:  # of this machine, and for workers that start later
+                        self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
                     if outcome.task.run_id in self._optima and outcome.record.is_finished:
                         self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
                 # while that is saved the next one runs, unless one that comes before it waits for what is saved
