@@ -168,7 +168,7 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
 def test_values_are_tried_with_several_seeds(execute) -> None:
     records, _ = execute("""name: seeds
 dataset: {checkerboard: {rows: 300, test_rows: 200}}
-kernel: {gaussian: {gamma: 1}}
+kernel: gaussian
 tune: {kernel.gamma: [2, 8], on_test_set: true, repeats: 3}
 solvers: [bpegasos: {vectors: 20, maintenance: random}]
 """)
