@@ -134,14 +134,19 @@ def _value_of(word: str) -> str:
     return whole[1] if whole else lower if lower in ("true", "false") else word
 
 
-def _other_words(cell: Any, words: Iterable[str]) -> Iterator[str]:
+def _other_words(cell: Any, words: Sequence[str]) -> Iterator[str]:
     """Yield how a file may have written what a cell is: true for True, 1.0 for 1."""
     if isinstance(cell, str):
         yield _value_of(cell.strip())
     elif isinstance(cell, bool | np.bool_):
         yield from ("true", "TRUE", "1") if cell else ("false", "FALSE", "0")
-    elif isinstance(cell, int | float | np.number):
-        yield from (word for word in words if _number(word) == cell)
+    elif isinstance(cell, float | np.floating):  # perhaps of single precision
+        numbers = np.array([*map(_number, words)])
+        with np.errstate(over="ignore"):
+            singles = numbers.astype(np.float32).astype(np.float64)
+        yield from itertools.compress(words, (numbers == float(cell)) | (singles == float(cell)))
+    elif isinstance(cell, int | np.integer):  # perhaps beyond 2**53
+        yield from (word for word in words if _number(word) == cell and label_key(word) == str(cell))
 
 
 class OmittedColumn(Strict):
@@ -394,8 +399,7 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
 
     Numbers are written as short as they can be: 1, not 1.0.
     """
-    words = texts_of(texts)
-    return np.array([MISSING if word in _MISSING_WORDS else word for word in words], object)
+    return np.array(plain_words(texts_of(texts)), object)
 
 
 def texts_of(texts: pd.Series[Any]) -> NDArray[Any]:
@@ -430,13 +434,10 @@ def _text(cell: Any) -> str:
 
 def label_key(word: str) -> str:
     """Return what two texts of one label have in common: ``1`` for 1.0 and +1, a whole number to its last digit."""
-    word = word.strip()
-    if _INTEGER.fullmatch(word):
+    if _INTEGER.fullmatch(word := word.strip()):
         return str(int(word))
     number = _number(word)
-    if math.isnan(number):
-        return word
-    return str(int(number)) if number.is_integer() else repr(number)
+    return word if math.isnan(number) else str(int(number)) if number.is_integer() else repr(number)
 
 
 def plain_number(number: float) -> str:

@@ -4,7 +4,7 @@ What is read is what configs and cards need: mappings whose keys are words or wh
 true, false and null. The depth is bounded, and other tags than theirs are rejected.
 
 Differences from plain PyYAML: a key given twice is an error, ``1e-5`` and ``1.0e10`` are numbers (YAML 1.1 takes both
-for strings), a date is a text, and a whole number beyond 64 bits is a real one.
+for strings), 010, 1:30 and a date are texts (for it, 8, 90 and a day), and a whole number beyond 64 bits is a real one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TAGS: dict[type[yaml.Node], set[str]] = {
 _MERGE = _TAG + "merge"
 _KEY_TAGS = {_TAG + "str", _TAG + "int", _MERGE}
 _NOUNS = {_TAG + "int": "whole number", _TAG + "float": "number", _TAG + "bool": "word for true or false"}
-_NOT_RESOLVED = {_TAG + name for name in ("float", "timestamp", "value")}  # floats by the pattern below
+_NOT_RESOLVED = {_TAG + name for name in ("int", "float", "timestamp", "value")}  # numbers by the patterns below
 
 _SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
 
@@ -62,6 +62,7 @@ _FLOAT = re.compile(
     re.VERBOSE,
 )
 Loader.add_implicit_resolver(_TAG + "float", _FLOAT, list("-+0123456789."))
+Loader.add_implicit_resolver(_TAG + "int", re.compile("[-+]?(?:0|[1-9][0-9_]*)$"), list("-+0123456789"))
 
 
 @dataclass
