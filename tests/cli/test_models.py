@@ -273,6 +273,9 @@ def test_a_model_that_could_not_be_written_is_saved_another_time(place: Path, mp
 def test_options_of_files_are_refused_for_a_dataset(called, place: Path, model: str) -> None:
     code, said = called("evaluate", model, "checkerboard", "--label", "y", "--header")
     assert (code, "--label, --header: cannot be given for 'checkerboard', which is a dataset" in said) == (2, True)
+    (place / "rows.svm").write_text("1 1:1\n", encoding="utf-8")
+    code, said = called("evaluate", model, "rows.svm", "--label", "1")
+    assert (code, "rows.svm: is svmlight, to which --label does not apply" in said) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["predict m.mpu empty.csv --out found.csv", "evaluate m.mpu empty.csv"])

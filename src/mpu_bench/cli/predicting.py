@@ -144,6 +144,8 @@ def _is_alike(one: Preprocessing | None, other: Preprocessing) -> bool:
 
 def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
     if file.format == "svmlight":
+        if label is not None:
+            raise _InFileError("is svmlight, to which --label does not apply: the label is the first word of a line")
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
     else:
         parts = _of_table(saved, file, label or _label_of(saved, file, labelled), labelled)
