@@ -69,8 +69,7 @@ class NumberColumn(Strict):
             With row and column: what is not a finite number, too large, or missing without a ``fill``.
         """
         numbers = numbers_of(texts, self.name, first_row)
-        missing = np.isnan(numbers)
-        if missing.any():
+        if (missing := np.isnan(numbers)).any():
             if self.fill is None:
                 row = first_row + int(np.flatnonzero(missing)[0])
                 raise DataError(f"row {row}, column '{self.name}': no number")
@@ -355,8 +354,7 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
         With row and column: what is not a finite number.
     """
     numbers, missing = parsed_numbers(texts)
-    wrong = np.isnan(numbers) & ~missing
-    if wrong.any():
+    if (wrong := np.isnan(numbers) & ~missing).any():
         index = int(np.flatnonzero(wrong)[0])
         cell = one_line(str(texts.iloc[index]), _MOST_SHOWN_BYTES)
         raise DataError(f"row {first_row + index}, column '{name}': '{cell}' is not a finite number")

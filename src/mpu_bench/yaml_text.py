@@ -28,6 +28,7 @@ MOST_DEPTH = 50
 _BITS = 63  # of a whole number beside its sign
 _MOST_SHOWN_BYTES = 200
 TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
+_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _TAG = "tag:yaml.org,2002:"
 _TAGS: dict[type[yaml.Node], set[str]] = {
     yaml.ScalarNode: {_TAG + name for name in ("str", "int", "float", "bool", "null")},
@@ -180,17 +181,21 @@ def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:
         Of the type given: it holds what no YAML file can.
     """
     try:
-        text: str = yaml.dump(as_in_file(content), Dumper=_Quoting, sort_keys=False, allow_unicode=True)
+        text: str = yaml.dump(as_in_file(content), Dumper=Quoting, sort_keys=False, allow_unicode=True)
     except (yaml.YAMLError, RecursionError) as problem:
         raise error(f"{name}: holds what no YAML file can: {one_line(str(problem), _MOST_SHOWN_BYTES)}") from None
     return text
 
 
-class _Quoting(yaml.SafeDumper):
-    """Writes every text in quotes: what looks like a number to one reader of YAML is a text to another."""
+class Quoting(yaml.SafeDumper):
+    """Writes texts but plain words in quotes: what looks like a number to one reader of YAML is a text to another."""
 
 
-_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar(_TAG + "str", text, style='"'))
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar(_TAG + "str", text, style=None if _PLAIN_WORD.fullmatch(text) else '"')
+
+
+Quoting.add_representer(str, _text)
 
 
 def as_in_file(value: Any) -> Any:
