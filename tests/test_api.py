@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,6 +110,22 @@ def test_a_keyword_is_an_option_of_the_command() -> None:
         mpu_bench.reproduce("mpu-2011")
     with pytest.raises(ConfigError, match="such as 200MB"):
         mpu_bench.reproduce("mpu-2010", data_limit="much")
+    assert mpu_bench.plan("quickstart", settings={"description": "\U0001f600"}).runs
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"force": "no"}, "force is 'no'; it must be True or False"),
+        ({"offline": "no"}, "offline is 'no'; it must be True or False"),
+        ({"cluster": 3}, "--cluster 3: give the address"),
+        ({"only": 5}, "only: holds what no YAML file can"),
+        ({"settings": [5]}, "--set 5: must be written key=value"),
+    ],
+)
+def test_a_wrong_keyword_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        mpu_bench.plan(CONFIG, **given)
 
 
 def test_the_text_is_the_table_of_the_terminal(results: mpu_bench.Results) -> None:

@@ -211,6 +211,8 @@ def test_numbers_written_as_text_give_the_rows_of_the_numbers(values: list[float
         (("1", "2"), [2.0, 1.0]),
         (("1.0", "2.0"), [2, 1]),
         (("a", "0.5", "1.0"), [1, 0.5]),
+        (("1e300", "0.1", "0.2"), np.array([0.2, 0.1], np.float32)),
+        (("9007199254740991", "9007199254740993"), [2**53 + 1, 2**53 - 1]),
     ],
     ids=str,
 )
@@ -223,6 +225,8 @@ def test_truth_values_and_numbers_are_the_words_that_a_file_has_for_them(
     for texts in (pd.Series(cells), pd.Series(cells, dtype=object), pd.Series(cells).astype("category")):
         assert column.codes(texts).tolist() == expected
     assert column.codes(pd.Series(["01", None], dtype=object)).tolist() == [-1, -1]  # another word, and none
+    assert column.codes(pd.Series([2**53, 2**53 + 2])).tolist() == [-1, -1]
+    assert column.codes(pd.Series([0.1 + 1e-12, 0.3])).tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,7 @@ class NumberColumn(Strict):
             With row and column: what is not a finite number, too large, or missing without a ``fill``.
         """
         numbers = numbers_of(texts, self.name, first_row)
-        missing = np.isnan(numbers)
-        if missing.any():
+        if (missing := np.isnan(numbers)).any():
             if self.fill is None:
                 row = first_row + int(np.flatnonzero(missing)[0])
                 raise DataError(f"row {row}, column '{self.name}': no number")
@@ -134,14 +133,19 @@ def _value_of(word: str) -> str:
     return whole[1] if whole else lower if lower in ("true", "false") else word
 
 
-def _other_words(cell: Any, words: Iterable[str]) -> Iterator[str]:
+def _other_words(cell: Any, words: Sequence[str]) -> Iterator[str]:
     """Yield how a file may have written what a cell is: true for True, 1.0 for 1."""
     if isinstance(cell, str):
         yield _value_of(cell.strip())
     elif isinstance(cell, bool | np.bool_):
         yield from ("true", "TRUE", "1") if cell else ("false", "FALSE", "0")
-    elif isinstance(cell, int | float | np.number):
-        yield from (word for word in words if _number(word) == cell)
+    elif isinstance(cell, float | np.floating):  # perhaps of single precision
+        numbers = np.array([*map(_number, words)])
+        with np.errstate(over="ignore"):
+            singles = numbers.astype(np.float32).astype(np.float64)
+        yield from itertools.compress(words, (numbers == float(cell)) | (singles == float(cell)))
+    elif isinstance(cell, int | np.integer):  # perhaps beyond 2**53
+        yield from (word for word in words if _number(word) == cell and label_key(word) == str(cell))
 
 
 class OmittedColumn(Strict):
@@ -350,8 +354,7 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
         With row and column: what is not a finite number.
     """
     numbers, missing = parsed_numbers(texts)
-    wrong = np.isnan(numbers) & ~missing
-    if wrong.any():
+    if (wrong := np.isnan(numbers) & ~missing).any():
         index = int(np.flatnonzero(wrong)[0])
         cell = one_line(str(texts.iloc[index]), _MOST_SHOWN_BYTES)
         raise DataError(f"row {first_row + index}, column '{name}': '{cell}' is not a finite number")
@@ -394,8 +397,7 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
 
     Numbers are written as short as they can be: 1, not 1.0.
     """
-    words = texts_of(texts)
-    return np.array([MISSING if word in _MISSING_WORDS else word for word in words], object)
+    return np.array(plain_words(texts_of(texts)), object)
 
 
 def texts_of(texts: pd.Series[Any]) -> NDArray[Any]:
@@ -430,13 +432,10 @@ def _text(cell: Any) -> str:
 
 def label_key(word: str) -> str:
     """Return what two texts of one label have in common: ``1`` for 1.0 and +1, a whole number to its last digit."""
-    word = word.strip()
-    if _INTEGER.fullmatch(word):
+    if _INTEGER.fullmatch(word := word.strip()):
         return str(int(word))
     number = _number(word)
-    if math.isnan(number):
-        return word
-    return str(int(number)) if number.is_integer() else repr(number)
+    return word if math.isnan(number) else str(int(number)) if number.is_integer() else repr(number)
 
 
 def plain_number(number: float) -> str:

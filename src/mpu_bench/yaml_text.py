@@ -4,7 +4,7 @@ What is read is what configs and cards need: mappings whose keys are words or wh
 true, false and null. The depth is bounded, and other tags than theirs are rejected.
 
 Differences from plain PyYAML: a key given twice is an error, ``1e-5`` and ``1.0e10`` are numbers (YAML 1.1 takes both
-for strings), a date is a text, and a whole number beyond 64 bits is a real one.
+for strings), 010, 1:30 and a date are texts (for it, 8, 90 and a day), and a whole number beyond 64 bits is a real one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MOST_DEPTH = 50
 _BITS = 63  # of a whole number beside its sign
 _MOST_SHOWN_BYTES = 200
 TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
+_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _TAG = "tag:yaml.org,2002:"
 _TAGS: dict[type[yaml.Node], set[str]] = {
     yaml.ScalarNode: {_TAG + name for name in ("str", "int", "float", "bool", "null")},
@@ -37,7 +38,7 @@ _TAGS: dict[type[yaml.Node], set[str]] = {
 _MERGE = _TAG + "merge"
 _KEY_TAGS = {_TAG + "str", _TAG + "int", _MERGE}
 _NOUNS = {_TAG + "int": "whole number", _TAG + "float": "number", _TAG + "bool": "word for true or false"}
-_NOT_RESOLVED = {_TAG + name for name in ("float", "timestamp", "value")}  # floats by the pattern below
+_NOT_RESOLVED = {_TAG + name for name in ("int", "float", "timestamp", "value")}  # numbers by the patterns below
 
 _SafeLoader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
 
@@ -62,6 +63,7 @@ _FLOAT = re.compile(
     re.VERBOSE,
 )
 Loader.add_implicit_resolver(_TAG + "float", _FLOAT, list("-+0123456789."))
+Loader.add_implicit_resolver(_TAG + "int", re.compile("[-+]?(?:0|[1-9][0-9_]*)$"), list("-+0123456789"))
 
 
 @dataclass
@@ -179,17 +181,21 @@ def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:
         Of the type given: it holds what no YAML file can.
     """
     try:
-        text: str = yaml.dump(as_in_file(content), Dumper=_Quoting, sort_keys=False, allow_unicode=True)
+        text: str = yaml.dump(as_in_file(content), Dumper=Quoting, sort_keys=False, allow_unicode=True)
     except (yaml.YAMLError, RecursionError) as problem:
         raise error(f"{name}: holds what no YAML file can: {one_line(str(problem), _MOST_SHOWN_BYTES)}") from None
     return text
 
 
-class _Quoting(yaml.SafeDumper):
-    """Writes every text in quotes: what looks like a number to one reader of YAML is a text to another."""
+class Quoting(yaml.SafeDumper):
+    """Writes texts but plain words in quotes: what looks like a number to one reader of YAML is a text to another."""
 
 
-_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar(_TAG + "str", text, style='"'))
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar(_TAG + "str", text, style=None if _PLAIN_WORD.fullmatch(text) else '"')
+
+
+Quoting.add_representer(str, _text)
 
 
 def as_in_file(value: Any) -> Any:

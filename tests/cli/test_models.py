@@ -68,10 +68,13 @@ def test_probabilities_are_predicted_and_evaluated(called, place: Path, model: s
 
 def test_a_predicted_label_is_the_label(called, place: Path) -> None:
     """For programs: what a spreadsheet takes for a formula is not changed, nor is what a terminal obeys."""
-    names = ["=1+1", '- c\x1b[31m, "d"', "@a", "+b"]
+    names = ["=1+1", '- c\x1b[31m, "d"', "@a\na", "+b"]
     SavedModel(linear(4), Classes.of(names), 5, TABLE).save(place / "m.mpu")
     (place / "rows.csv").write_text(HEADING + ROWS, encoding="utf-8")
-    assert called("predict", "m.mpu", "rows.csv", "--out", "found.csv", "--scores")[0] == 0
+    assert called("predict", "m.mpu", "rows.csv", "--out", "found.csv", "--scores") == (
+        0,
+        "written: found.csv, 3 rows\n",
+    )
     table = pd.read_csv(place / "found.csv", dtype=str)
     assert list(table.columns[2:]) == [f"score of {name}" for name in names]
     expected = load(place / "m.mpu").predict(pd.read_csv(place / "rows.csv", dtype=str, keep_default_na=False))
@@ -273,6 +276,9 @@ def test_a_model_that_could_not_be_written_is_saved_another_time(place: Path, mp
 def test_options_of_files_are_refused_for_a_dataset(called, place: Path, model: str) -> None:
     code, said = called("evaluate", model, "checkerboard", "--label", "y", "--header")
     assert (code, "--label, --header: cannot be given for 'checkerboard', which is a dataset" in said) == (2, True)
+    (place / "rows.svm").write_text("1 1:1\n", encoding="utf-8")
+    code, said = called("evaluate", model, "rows.svm", "--label", "1")
+    assert (code, "rows.svm: is svmlight, to which --label does not apply" in said) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["predict m.mpu empty.csv --out found.csv", "evaluate m.mpu empty.csv"])

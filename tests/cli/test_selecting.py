@@ -223,7 +223,8 @@ def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) ->
     assert kept.exists()
 
 
-def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Called) -> None:
+def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Called, place: Path) -> None:
+    (place / "digits").mkdir()  # no file
     done = mpu_bench_command("try", "digits", "--positive", "8", "--split", "0.5", "--missing", "drop")
     assert done.returncode == 2
     assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card, not a file" in done.stderr

@@ -145,6 +145,12 @@ def test_a_label_that_no_class_has_is_one_message() -> None:
         table_model().score(FRAME, ["0", "x", "1"])
 
 
+@pytest.mark.parametrize(("rows", "labels"), [(3, 1), (3, 2), (1, 3), (0, 0)])
+def test_each_row_has_one_label(rows: int, labels: int) -> None:
+    with pytest.raises(DataError, match=f"there are {labels} labels of {rows} rows; each row needs one"):
+        table_model().score(FRAME[:rows], ["0"] * labels)
+
+
 @pytest.mark.parametrize("dtype", [complex, "M8[s]", "m8[s]"])
 def test_what_is_no_real_number_is_one_message(dtype: Any) -> None:
     with pytest.raises(DataError, match="the rows are not numeric: they are of type"):

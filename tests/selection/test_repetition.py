@@ -14,6 +14,7 @@ import yaml
 from sklearn.exceptions import ConvergenceWarning
 
 import mpu_bench
+from mpu_bench import yaml_text
 from mpu_bench.config.read import read_config
 from mpu_bench.core.models import LinearModel, labels_of
 from mpu_bench.data.cards import catalog
@@ -96,6 +97,9 @@ def test_the_config_names_solver_options_and_weights(folder: Path, tmp_path: Pat
     chosen = mpu_bench.DCDClassifier(C=0.5, tol=0.01, class_weight="balanced", random_state=7).fit(data.X, data.y)
     source = Source("digits", {"positive": ["8"]}, DataDirectory.from_options(tmp_path))
     content = yaml.safe_load(config_of(chosen, source, "digits", {}, data.problem.n, tmp_path))
+    file, wishes = str(folder / "of2.csv"), {"label": "1e5", "positive": ["1.5", "010", "no"]}
+    of_file, _ = yaml_text.load(config_of(chosen, source, file, wishes, data.problem.n, tmp_path), "", DataError)
+    assert of_file["dataset"].items() >= wishes.items()
     ((solver, parameters),) = content["solvers"][0].items()
     assert solver == "dcd"
     assert parameters.items() >= {"C": 0.5, "tolerance": 0.01, "class_weight": "balanced"}.items()

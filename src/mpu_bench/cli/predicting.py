@@ -144,6 +144,8 @@ def _is_alike(one: Preprocessing | None, other: Preprocessing) -> bool:
 
 def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
     if file.format == "svmlight":
+        if label is not None:
+            raise _InFileError("is svmlight, to which --label does not apply: the label is the first word of a line")
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
     else:
         parts = _of_table(saved, file, label or _label_of(saved, file, labelled), labelled)
@@ -268,14 +270,14 @@ def predict(
     """Write the labels of rows as CSV, to a file or to standard output; the parameters are the options of the verb."""
     texts = _predictions(load(model), data, label, options, scores=scores, probabilities=probabilities)
     if out is None:
-        for text in texts:
+        for text, _ in texts:
             write(text)
         return
-    rows = -1
+    rows = 0
     with told_if_unwritable(out), written_whole(out) as stream:
-        for text in texts:
+        for text, count_of_rows in texts:
             stream.write(text.encode(errors="backslashreplace"))
-            rows += text.count("\n")
+            rows += count_of_rows
     say(f"written: {out}, {rows:,} rows")
 
 
@@ -304,8 +306,8 @@ def check_free(path: Path | None, force: bool, read: Sequence[Path | str | None]
 
 def _predictions(
     saved: SavedModel, data: str, label: str | None, read: TextOptions, *, scores: bool, probabilities: bool
-) -> Iterator[str]:
-    """Yield CSV: the heading, then the rows piece by piece."""
+) -> Iterator[tuple[str, int]]:
+    """Yield CSV, and how many rows it holds: the heading, then the rows piece by piece."""
     begun = False
     for piece in _pieces(saved, data, label, read):
         values = saved.scores_of(piece.rows, piece.first_row)
@@ -319,10 +321,10 @@ def _predictions(
             columns += [f"probability of {name}" for name in names]
             numbers = np.hstack([numbers, saved.probabilities_of(values)])
         if not begun:
-            yield _csv([["row", "label", *columns]])
+            yield _csv([["row", "label", *columns]]), 0
             begun = True
         rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
-        yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows])
+        yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows]), len(piece)
     if not begun:
         raise DataError(f"{data}: has no rows")
 

@@ -22,7 +22,7 @@ from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.display.selection import Display, shown_table
 from mpu_bench.errors import ConfigError, DataError, nearest
-from mpu_bench.files import told_if_unwritable, write_all
+from mpu_bench.files import is_file, told_if_unwritable, write_all
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
@@ -127,7 +127,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
 
     Missing numbers of a table become the median unless something else is said.
     """
-    if not Path(file).exists() and file in catalog.names():
+    if not is_file(Path(file)) and file in catalog.names():
         of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed")]
         if of_files:
             raise ConfigError(

@@ -126,11 +126,15 @@ class Options(DataOptions):
             Which names the option that is wrong, or means nothing beside the others.
         """
         for each in fields(self):
-            value, most = getattr(self, each.name), each.metadata.get("max")
+            value, most, kind = getattr(self, each.name), each.metadata.get("max"), each.metadata["kind"]
             if value is not None and most is not None:
                 object.__setattr__(self, each.name, _whole(each.name, value, range(each.metadata["min"], most + 1)))
-            if value is not None and each.metadata["kind"] in (Path, Path | None):
+            elif value is not None and kind in (Path, Path | None):
                 object.__setattr__(self, each.name, path_of(each.name, value))
+            elif value is not None and kind in (str, str | None):
+                object.__setattr__(self, each.name, str(value))
+            elif kind in (bool, False) and value not in (None, False, True):
+                raise ConfigError(f"{each.name} is {value!r}; it must be True or False")
         self._check_cluster()
 
     @property
@@ -193,7 +197,11 @@ class RunOptions(Options):
         from mpu_bench.yaml_text import as_in_file
 
         super().__post_init__()
-        object.__setattr__(self, "settings", _pairs("settings", self.settings, lambda one: json.dumps(as_in_file(one))))
+        object.__setattr__(
+            self,
+            "settings",
+            _pairs("settings", self.settings, lambda one: json.dumps(as_in_file(one), ensure_ascii=False)),
+        )
         object.__setattr__(self, "only", _pairs("only", self.only, _one_of))
 
 
@@ -267,10 +275,10 @@ def _whole(name: str, given: Any, allowed: range) -> int:
 
 
 def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str] | None, text: Callable[[Any], str]) -> list[str]:
-    if not isinstance(given, Mapping):
-        return [given] if isinstance(given, str) else list(given or ())
     try:
-        return [f"{key}={text(value)}" for key, value in given.items()]
+        if isinstance(given, Mapping):
+            return [f"{key}={text(value)}" for key, value in given.items()]
+        return [given] if isinstance(given, str) else [*map(str, given or ())]
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{keyword}: holds what no YAML file can: {error}") from None
 

@@ -67,7 +67,7 @@ class SavedModel:
     preprocessing : Table, Vectors or None
         What is done to raw rows first; None: nothing, they are arrays.
     columns : tuple of str or None
-        The names of an array's columns, if they are known; a DataFrame must then have them in this order.
+        The names of an array's columns, if they are known; a DataFrame may have them in any order.
     constant : float or None
         The value of one more feature that every row gets at last, in place of an intercept.
     sigmoids : Sigmoids or None
@@ -218,10 +218,12 @@ class SavedModel:
         Raises
         ------
         DataError
-            As of `rows`, and with its row for a label that no class has.
+            As of `rows`, with its row for a label that no class has, and if there is not one label for each row.
         """
-        expected = self.classes.indices(list(y))
-        return float(np.mean(labels_of(self.scores(X)) == expected))
+        expected, found = self.classes.indices(list(y)), labels_of(self.scores(X))
+        if not 0 < len(expected) == len(found):
+            raise DataError(f"there are {len(expected):,} labels of {len(found):,} rows; each row needs one")
+        return float(np.mean(found == expected))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all.

@@ -19,12 +19,14 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.mixins import REDUCTIONS
 from mpu_bench.estimators.online import OnlineClassifier
+from mpu_bench.files import is_file
 from mpu_bench.installed import extra
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import SavedModel
 from mpu_bench.selection.rows import Source
 from mpu_bench.solvers.plugins.importing import THRESHOLD
 from mpu_bench.texts import one_line, plain_name
+from mpu_bench.yaml_text import Quoting
 
 _HEAD = (
     "# The classifier chosen for {file}; `mpu-bench run` with this file trains it again on all training rows,\n"
@@ -161,7 +163,7 @@ def config_of(
     if threshold:
         parameters[THRESHOLD] = threshold
     options: dict[str, Any] = {"augment": 1} if classifier._columns > classifier.n_features_in_ else {}
-    if Path(file).exists():
+    if is_file(Path(file)):
         given = {
             key: value for key, value in wishes.items() if (key, value) not in (("seed", 0), ("missing", "refuse"))
         }
@@ -181,7 +183,7 @@ def config_of(
     }
     errors = f"with other errors: {differs}" if differs else "with the same errors"
     head = _HEAD.format(file=one_line(Path(file).name), errors=errors)
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return head + yaml.dump(content, Dumper=Quoting, sort_keys=False, allow_unicode=True)
 
 
 def _plain(value: Any) -> Any:

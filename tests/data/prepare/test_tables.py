@@ -137,6 +137,15 @@ def test_rows_are_dropped(home: DataDirectory, mine: Path) -> None:
         kept.rows(next(iter(open_table(mine).pieces())))
 
 
+def test_a_row_after_dropped_ones_is_named_by_its_own_number(home: DataDirectory, tmp_path: Path) -> None:
+    (path := tmp_path / "mine.csv").write_text(
+        "x,y\n" + "".join(f"{['', '1e300', i][min((i + 7) % 10, 2)]},{'ab'[i % 2]}\n" for i in range(9)),
+        encoding="utf-8",
+    )
+    with pytest.raises(DataError, match=r"mine\.csv, row 5, column 'x': the number is too large for float32"):
+        load_problem(card_of(path, missing="drop", scale="none"), home)
+
+
 def test_two_files(home: DataDirectory, mine: Path, tmp_path: Path) -> None:
     test = tmp_path / "test.csv.gz"
     test.write_bytes(gzip.compress(table_text(20, seed=1).encode()))

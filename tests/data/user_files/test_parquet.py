@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from mpu_bench.data.user_files.adding import Wishes, look
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import parsed_numbers, texts_of
@@ -20,6 +22,18 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"mine\.parquet: is Parquet; to read it, pip install '\.\[parquet\]'"):
         open_table(tmp_path / "mine.parquet")
+    for options in ({"separator": ";"}, {"header": False}):
+        with pytest.raises(DataError, match=r"is Parquet, to which 'separator' and 'header' do not apply"):
+            open_table(tmp_path / "mine.parquet", **options)  # type: ignore[arg-type]
+
+
+def test_an_index_of_pandas_is_no_column_of_the_data(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    table = pd.DataFrame({"x": range(20), "kind": [*"ab"] * 10}, index=[*range(10), *range(10)])
+    table.to_parquet(tmp_path / "mine")
+    added = look(tmp_path / "mine", Wishes())
+    assert added.card["columns"] == {"x": "number", "kind": "label", "__index_level_0__": "omitted"}
+    assert added.left_out == [("__index_level_0__", "the index of a table of pandas")]
 
 
 def test_numbers_and_words(tmp_path: Path) -> None:

@@ -251,6 +251,9 @@ def _chunk(
     except DataError as error:
         for name in source.numbers:
             _numbers(piece, name, file, row, source.card)
+        if len(ends := np.flatnonzero(np.diff(piece.index) > 1) + 1):  # rows are left out before the one it is about
+            for run in np.split(np.arange(len(piece)), ends):
+                _chunk(source, table, file, row, piece.iloc[run], labels[run])
         raise DataError(f"{file.path}, {error}") from None
     if isinstance(rows, Dense):
         return Chunk(labels, rows.values)

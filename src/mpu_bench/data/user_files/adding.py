@@ -39,7 +39,7 @@ from mpu_bench.document import Label, MisfitError, Strict
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
 from mpu_bench.texts import one_line
-from mpu_bench.yaml_text import MOST_BYTES, shown
+from mpu_bench.yaml_text import MOST_BYTES, Quoting, shown
 
 DEFAULT_SPLIT = 0.8
 _MOST_NAMED = 5
@@ -52,7 +52,6 @@ FREE = [
 
 _FAR_APART = 1000  #: how much the columns of unscaled data may differ before a linear solver takes long
 _DENSE_BYTES, _DENSE_FROM = 1 << 30, 0.1  # of rows that may be scaled
-_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _HEAD = """\
 # Written by the following command, which may be given again when the file has changed:
 # {command}
@@ -328,7 +327,7 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
     files = {name: {"path": _relative(Path(entry["path"]), folder)} for name, entry in card["files"].items()}
     text = _HEAD.format(command=one_line(command)) + yaml.dump(
         {**card, "files": files},
-        Dumper=_Dumper,
+        Dumper=Quoting,
         sort_keys=False,
         allow_unicode=True,
         width=100,
@@ -345,18 +344,6 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
 def _relative(path: Path, folder: Path) -> str:
     above = Path(os.path.abspath(folder)).parent  # noqa: PTH100
     return os.path.relpath(path, folder) if path.is_relative_to(above) else str(path)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes texts so that nothing but a text can be read of them."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = None if _PLAIN_WORD.fullmatch(text) else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
-
-
-_Dumper.add_representer(str, _text)
 
 
 class FileDataset(Wishes):

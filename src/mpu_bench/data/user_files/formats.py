@@ -106,6 +106,8 @@ def form_of(
     """
     head = _head(file)
     if head.startswith(_PARQUET):
+        if separator is not None or header is False:
+            raise DataError(f"{file.path}: is Parquet, to which 'separator' and 'header' do not apply")
         return Form("parquet", header=True)
     lines = first_lines(file, head)
     if separator is None and header is None and _is_svmlight(file, lines):

@@ -3,7 +3,8 @@
 A column is **numbers** if every value that is not missing is one, however few different ones there are: what are codes
 of categories is written ``categorical`` into the card by hand. Otherwise it is **categorical**, unless it has more
 than 1,000 different words, or more than 20 and nearly one a row (9 in 10): then it is an identifier, and **omitted**.
-So is a column without any value. (Of more than 1,000 columns, words are counted up to fewer: a million in all.)
+So are a column without any value and an index of pandas. (Of more than 1,000 columns, words are counted up to fewer:
+a million in all.)
 A column that is numbers in nine of ten cells, as they are read or in another written form (``1,5``, ``12 %``), is
 refused with the first cell that is none.
 
@@ -51,6 +52,7 @@ _FEW_WORDS = 20
 _MOST_NUMBERS_AS_CLASSES = 100
 _SHOWN = 60
 _CODE = re.compile(r"[+-]?0\d")
+_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # which Parquet holds as a column
 
 
 @dataclass
@@ -79,7 +81,7 @@ class Looked:
     @property
     def kind(self) -> Kind:
         """What it is taken for, if it is not the label."""
-        if not self.values:
+        if not self.values or _INDEX_OF_PANDAS.fullmatch(self.name):
             return "omitted"
         if self.odd is None:
             return "number"
@@ -152,6 +154,8 @@ class Looked:
         """Return what is worth knowing of how it was taken; empty if nothing is."""
         if not self.values:
             return "has no value"
+        if _INDEX_OF_PANDAS.fullmatch(self.name):
+            return "the index of a table of pandas"
         if self.odd and self.numbers * 2 > self.values:
             return f"mostly numbers, but {self.odd}"
         if self.kind == "omitted":
@@ -235,7 +239,7 @@ def label_among(columns: Sequence[str], named: str | None, source: Path) -> tupl
     for name in LABELS:
         if name in lower:
             return columns[lower.index(name)], "by its name"
-    return columns[-1], "the last column"
+    return next((name for name in reversed(columns) if not _INDEX_OF_PANDAS.fullmatch(name)), ""), "the last column"
 
 
 def kept_rows(piece: pd.DataFrame, numbers: Collection[str], label: str, classes: Collection[str] = ()) -> Any:
