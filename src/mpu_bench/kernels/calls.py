@@ -29,10 +29,11 @@ from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.kernels.base import Kernel, value, values
 
 _NUMBERS = types.float64[::1]
+_FLOATS, _REALS = types.CPointer(types.float32), types.CPointer(types.float64)
 _SIGNATURES = {
-    "value": types.float64(_NUMBERS, types.float64, types.float64, types.float64),
-    "singles": types.void(_NUMBERS, types.float32[::1], types.float32[::1], types.float64),
-    "doubles": types.void(_NUMBERS, types.float64[::1], types.float64[::1], types.float64),
+    "value": types.float64(_REALS, types.float64, types.float64, types.float64),
+    "singles": types.void(_REALS, _FLOATS, _FLOATS, types.intp, types.float64),
+    "doubles": types.void(_REALS, _REALS, _REALS, types.intp, types.float64),
 }
 _PARTS = types.Tuple([_NUMBERS, *[types.intp] * len(_SIGNATURES)])
 
@@ -102,8 +103,8 @@ def _addresses(kind: type[Kernel], *parameters: Any) -> list[int]:
     def value_of(numbers, dot, a2, b2):
         return value(read(numbers), dot, a2, b2)
 
-    def values_of(numbers, products, norms, norm):
-        values(read(numbers), products, norms, norm)
+    def values_of(numbers, products, norms, n, norm):
+        values(read(numbers), _array(products, n), _array(norms, n), norm)  # type: ignore[call-arg]
 
     bodies = {"value": value_of, "singles": values_of, "doubles": values_of}
     for body in bodies.values():  # which tells what is kept of them from that of another kernel
@@ -117,13 +118,26 @@ def _reader(kind: types.NamedTuple) -> Any:
     @intrinsic
     def read(_context: Any, _numbers: Any) -> Any:
         def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            data = context.make_array(_NUMBERS)(context, builder, arguments[0]).data
-            numbers = (builder.load(builder.gep(data, [ir.IntType(64)(at)])) for at in count())
+            numbers = (builder.load(builder.gep(arguments[0], [ir.IntType(64)(at)])) for at in count())
             return context.make_tuple(builder, kind, [_parameter(context, builder, each, numbers) for each in kind])
 
-        return kind(_NUMBERS), code
+        return kind(_REALS), code
 
     return read
+
+
+@intrinsic
+def _array(_context: Any, pointer: Any, length: Any) -> Any:
+    """Return the array that begins at an address."""
+    kind = pointer.dtype[::1]
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        array = context.make_array(kind)(context, builder)
+        itemsize = context.get_constant(types.intp, kind.dtype.bitwidth // 8)
+        populate_array(array, arguments[0], [arguments[1]], [itemsize], itemsize, None)
+        return array._getvalue()
+
+    return kind(pointer, length), code
 
 
 def _parameter(context: Any, builder: Any, kind: types.Type, numbers: Iterator[Any]) -> Any:
@@ -131,7 +145,7 @@ def _parameter(context: Any, builder: Any, kind: types.Type, numbers: Iterator[A
         return context.cast(builder, next(numbers), types.float64, kind)
     data, *shape = (context.cast(builder, next(numbers), types.float64, types.intp) for _ in range(1 + kind.ndim))
     array = context.make_array(kind)(context, builder)
-    itemsize = context.get_constant(types.intp, np.dtype(kind.dtype.name).itemsize)
+    itemsize = context.get_constant(types.intp, kind.dtype.bitwidth // 8)
     strides = [itemsize]
     for length in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], length))
@@ -140,30 +154,47 @@ def _parameter(context: Any, builder: Any, kind: types.Type, numbers: Iterator[A
     return array._getvalue()
 
 
-def _caller(signature: Any) -> Any:
-    """Return a function of jitted code that calls one of this signature by its address, with the same arguments."""
+@intrinsic
+def _call_value(_context: Any, _address: Any, _numbers: Any, _dot: Any, _a2: Any, _b2: Any) -> Any:
+    """Return a kernel value."""
+    return types.float64(types.intp, _NUMBERS, *[types.float64] * 3), _calling("value")
 
+
+def _caller(name: str, products: types.Array) -> Any:
     @intrinsic
-    def call(_context: Any, _address: Any, _numbers: Any, _first: Any, _second: Any, _third: Any) -> Any:
-        def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            kinds = [context.get_value_type(each) for each in signature.args]
-            returns = signature.return_type != types.void
-            returned = context.get_value_type(signature.return_type) if returns else ir.VoidType()
-            function = builder.inttoptr(arguments[0], ir.FunctionType(returned, kinds).as_pointer())
-            result = builder.call(function, arguments[1:])
-            return result if returns else context.get_dummy_value()
+    def call_values(
+        _context: Any, _address: Any, _numbers: Any, _products: Any, _norms: Any, _length: Any, _norm: Any
+    ) -> Any:
+        """Turn inner products into kernel values."""
+        return types.void(types.intp, _NUMBERS, products, products, types.intp, types.float64), _calling(name)
 
-        return signature.return_type(types.intp, *signature.args), code
-
-    return call
+    return call_values
 
 
-_call_value, _call_singles, _call_doubles = map(_caller, _SIGNATURES.values())
+_call_singles, _call_doubles = _caller("singles", types.float32[::1]), _caller("doubles", types.float64[::1])
+
+
+def _calling(name: str) -> Any:
+    """Return what makes the call of a function of `_SIGNATURES` by its address; of arrays it gets where they begin."""
+    called = _SIGNATURES[name]
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = [
+            context.make_array(kind)(context, builder, argument).data if isinstance(kind, types.Array) else argument
+            for kind, argument in zip(signature.args[1:], arguments[1:], strict=True)
+        ]
+        returns = called.return_type != types.void
+        returned = context.get_value_type(called.return_type) if returns else ir.VoidType()
+        function = ir.FunctionType(returned, [context.get_value_type(each) for each in called.args])
+        result = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), given)
+        return result if returns else context.get_dummy_value()
+
+    return code
 
 
 @value.register(Kernel)
 def _(kernel, dot, a2, b2):
-    return _call_value(kernel.value, kernel.numbers, dot, a2, b2)
+    return _call_value(kernel.value, kernel.numbers, dot, a2, b2)  # type: ignore[call-arg]
 
 
 @values.register(Kernel)
@@ -178,9 +209,9 @@ def _call_values(products, kernel, norms, norm):
 
 @_call_values.register(np.float32)
 def _(products, kernel, norms, norm):
-    _call_singles(kernel.singles, kernel.numbers, products, norms, norm)
+    _call_singles(kernel.singles, kernel.numbers, products, norms, len(products), norm)
 
 
 @_call_values.register(np.float64)
 def _(products, kernel, norms, norm):
-    _call_doubles(kernel.doubles, kernel.numbers, products, norms, norm)
+    _call_doubles(kernel.doubles, kernel.numbers, products, norms, len(products), norm)
