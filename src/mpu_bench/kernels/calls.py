@@ -5,7 +5,7 @@ Any kernel has one type there, so a solver is compiled once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
 from typing import Any
@@ -106,7 +106,7 @@ def _addresses(kind: type[Kernel], *parameters: Any) -> list[int]:
     def values_of(numbers, products, norms, n, norm):
         values(read(numbers), _array(products, n), _array(norms, n), norm)  # type: ignore[call-arg]
 
-    bodies = {"value": value_of, "singles": values_of, "doubles": values_of}
+    bodies: dict[str, Callable[..., Any]] = {"value": value_of, "singles": values_of, "doubles": values_of}
     for body in bodies.values():  # which tells what is kept of them from that of another kernel
         body.__module__, body.__qualname__ = kind.__module__, f"{body.__name__}.{kind.__qualname__}{fields}"
     return [jit(bodies[name]).address(signature.args) for name, signature in _SIGNATURES.items()]
