@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.rows import Dense
@@ -57,8 +57,9 @@ def test_another_kernel_compiles_nothing_of_its_callers() -> None:
     assert len(kernel_diagonal.from_python.signatures) == 1
 
 
-def test_a_matrix_is_read_where_it_lies() -> None:
-    kernel = Precomputed.of(matrix := np.arange(25.0).reshape(5, 5))
+@pytest.mark.parametrize("matrix", [np.zeros((5, 5)), np.zeros((5, 5), order="F"), np.zeros((10, 15))[::2, ::3]])
+def test_a_matrix_is_read_where_it_lies(matrix: NDArray[np.float64]) -> None:
+    kernel = Precomputed.of(matrix)
     matrix[1, 2] = 100.0
     assert _value(kernel, 0.0, 1.0, 4.0) == 100.0
 

@@ -86,10 +86,10 @@ def compiled(kernel: Kernel) -> tuple[Any, ...]:
 
 
 def _numbers(parameter: Any) -> Iterator[float]:
-    """Yield a number, or address and shape of an array; below 2^53 float64 holds an integer exactly."""
+    """Yield a number, or address, shape and strides of an array; below 2^53 float64 holds an integer exactly."""
     if isinstance(parameter, np.ndarray):
         yield parameter.ctypes.data
-        yield from parameter.shape
+        yield from parameter.shape + parameter.strides
     else:
         yield parameter
 
@@ -143,14 +143,11 @@ def _array(_context: Any, pointer: Any, length: Any) -> Any:
 def _parameter(context: Any, builder: Any, kind: types.Type, numbers: Iterator[Any]) -> Any:
     if not isinstance(kind, types.Array):
         return context.cast(builder, next(numbers), types.float64, kind)
-    data, *shape = (context.cast(builder, next(numbers), types.float64, types.intp) for _ in range(1 + kind.ndim))
+    data, *rest = (context.cast(builder, next(numbers), types.float64, types.intp) for _ in range(1 + 2 * kind.ndim))
     array = context.make_array(kind)(context, builder)
     itemsize = context.get_constant(types.intp, kind.dtype.bitwidth // 8)
-    strides = [itemsize]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
     data = builder.inttoptr(data, array.data.type)
-    populate_array(array, data, shape, strides, itemsize, None)
+    populate_array(array, data, rest[: kind.ndim], rest[kind.ndim :], itemsize, None)
     return array._getvalue()
 
 
