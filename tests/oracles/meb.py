@@ -94,9 +94,13 @@ def weights(state):
 
 def full_core_set(problem, kernel, C, cache_mb=1.0):
     """Return examples and a core set of all of them, with equal weights and exact responses."""
+    return core_set_with(problem, kernel, C, products_of(problem, kernel, C).mean(axis=1), cache_mb)
+
+
+def core_set_with(problem, kernel, C, responses, cache_mb=1.0):
+    """Return examples and a core set of all of them, with equal weights and these responses."""
     examples = new_examples(problem.train, problem.labels, kernel, C)
     core = new_core_set(problem.n, new_vectors(problem.features, problem.n + 1), cache_mb)
-    responses = products_of(problem, kernel, C).mean(axis=1)
     for i in range(problem.n):
         slot = add_slot(core, examples, np.uint32(i), responses[i])
         core.coefficients[slot] = core.signs[slot] / problem.n

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.counters import PRESENTED, UPDATES
+from mpu_bench.core.counters import PRESENTED, UPDATES, new_counters
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Sparse
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.solvers.meb.conjugate import step_of_all
 from oracles import meb, toys
 from oracles.meb import products_of, trained, weights
 
@@ -85,6 +86,15 @@ def test_adding_all_in_slices_is_what_one_long_run_does():
         pass
     np.testing.assert_array_equal(weights(state), weights(whole))
     np.testing.assert_array_equal(state.counters, whole.counters)
+
+
+def test_a_step_of_all_waits_for_no_more_values_than_some_seconds_compute():
+    problem = toys.problem(*toys.real(n=30_000), "dense")
+    examples, core = meb.core_set_with(problem, Gaussian(0.25), 2.0, np.ones(problem.n))
+    weighted, counters = core.coefficients.copy(), new_counters()
+    assert step_of_all(core, examples, 0.5, counters) == 0.5
+    assert not counters.any()
+    np.testing.assert_array_equal(core.coefficients, weighted)
 
 
 def test_adding_all_to_rows_of_words_gives_what_their_own_columns_give():

@@ -21,6 +21,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.solvers.meb.core_set import sum_of_products, values_from
 
 _MOST_PRODUCTS, _MOST_VALUES = 50, 1 << 33  # of one step, and the entries of K~ in these: seconds
+_MOST_COMPUTED = 1 << 28  # of these entries, where their row is not kept: the longer the rows of data, the slower
 _LEFT = 0.01  # of the squared gradient, with which conjugate gradients end
 
 
@@ -30,8 +31,12 @@ def step_of_all(core, examples, R, counters):
 
     Nothing is changed where the core set is too large for it, or where rounding leaves nothing to gain.
     """
-    m = core.vectors.size[0]
-    most = min(_MOST_PRODUCTS, _MOST_VALUES // (m * m))
+    m, computed = core.vectors.size[0], 1
+    for i in range(m):
+        computed += 0 if _is_kept(core, i) else i
+    most = min(_MOST_PRODUCTS, _MOST_VALUES // (m * m), _MOST_COMPUTED // computed)
+    if most < 2:
+        return R
     s, coefficients, signs = core.responses[:m], core.coefficients, core.signs
     weights, gradient, change, product = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
     for j in range(m):
@@ -88,9 +93,8 @@ def _multiply(core, examples, vector, product, counters):
         signed[j] = signs[j] * vector[j]
         total += signed[j]
     for i in range(m):
-        row_slot = core.lru.slot_of_row[core.members[i]]
-        if row_slot >= 0 and core.lengths[row_slot] >= i:
-            kernel_row = core.kept[row_slot, :i]
+        if _is_kept(core, i):
+            kernel_row = core.kept[core.lru.slot_of_row[core.members[i]], :i]
         else:
             kernel_row = core.buffer[:i]
             values_from(examples, core.members[i], core.vectors, np.int64(0), kernel_row)
@@ -99,6 +103,13 @@ def _multiply(core, examples, vector, product, counters):
         _add(signed[i], kernel_row, sums)
     for i in range(m):
         product[i] = signs[i] * (sums[i] + (total - signed[i])) + core.diagonal[i] * vector[i]
+
+
+@jit
+def _is_kept(core, i):
+    """Return whether the kernel values of slot i with those before it are kept."""
+    row_slot = core.lru.slot_of_row[core.members[i]]
+    return row_slot >= 0 and core.lengths[row_slot] >= i
 
 
 @jit
