@@ -138,7 +138,7 @@ def _versions(
 
 def _figure_data(figure: Figure) -> Any:
     """Return a figure for the page's script, each series with its colour and its dashes."""
-    data, styles = _rounded(asdict(figure)), figure.styles()
+    data, styles = _rounded(asdict(figure)) | {"remarks": "; ".join(figure.remarks())}, figure.styles()
     for series in (series for panel in data["panels"] for series in panel["series"]):
         number = styles[series["label"]]
         dashes = style.DASHES[number % len(style.DASHES)]
@@ -212,7 +212,7 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     experiments = [shown(folder) for folder in results]
     experiments.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
     for each, name in zip(experiments, naming.numbered([each["name"] for each in experiments]), strict=True):
-        slug = name.replace(" (", "-").rstrip(")")
+        slug = name.replace(" ", "")  # unlike the name of any other experiment
         each |= {"name": name, "slug": slug, "anchor": f"experiment-{slug}"}
     tables = overview.by_table(each["judged"] for each in experiments)
     papers = list(dict.fromkeys(each["paper"] for each in experiments))
@@ -270,7 +270,7 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
     experiments = [each for each in every if each["paper"] == paper]
     tables = [table for table in tables if table.paper == paper]
     cells = [cell for table in tables for cell in table.cells]
-    drawn = {f"{each['slug']}-{name}": data for each in experiments for name, data in each["drawn"].items()}
+    drawn = {f"{each['slug']}/{name}": data for each in experiments for name, data in each["drawn"].items()}
     claims = [cell for cell in cells if cell.sentence and cell.kind == CLAIM]
     return {
         "counts": count_verdicts(cells),

@@ -370,18 +370,11 @@ function drawFigure(figure, drawn, hidden) {
   const unnamed = drawn.panels.filter((panel) => !panel.names.length);
   const every = unnamed.flatMap((panel) => panel.series), published = every.find((series) => series.published);
   const entries = new Map(every.filter((series) => !series.published).map((series) => [series.label, series]));
-  const runs = Math.max(0, ...unnamed.flatMap((panel) => panel.series.map((series) => (series.low.length ? series.runs : 0))));
   const band = document.createElement("span"), reported = document.createElement("span");
   if (published) reported.append(sampleOf({ ...published, colour: "var(--ink)" }), "reported");
   band.className = "dim";
   const levels = drawn.panels.flatMap((panel) => panel.levels.filter((level) => level.category !== null));
-  const isAgain = unnamed.some((panel) => panel.series.some((series) => series.again));
-  band.textContent = [
-    isAgain && "dotted: after the first pass",
-    unnamed.some((panel) => panel.note && panel.entry) && "↑↓: how far curves go beyond the axis",
-    levels.length && `across bars: ${levels[0].label}`,
-    runs && `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs`,
-  ].filter(Boolean).join("; ");
+  band.textContent = [levels.length && `across bars: ${levels[0].label}`, drawn.remarks].filter(Boolean).join("; ");
   legend.replaceChildren(...[...entries].map(([label, series]) => {
     const item = document.createElement(plots.length ? "button" : "span");
     item.append(sampleOf(series), label);
