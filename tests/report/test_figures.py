@@ -469,3 +469,13 @@ def test_no_two_settings_share_a_series():
     weighted = [row("a", "bpa-s", budget=size, parameters=parameters, test_error=0.1)
                 for size in (10, 20) for parameters in ({}, {"average": None}, {"class_weight": "even"})]  # fmt: skip
     assert [each.label for each in make("budget", weighted, []).panels[0].series] == ["bpa-s", "bpa-s even"]
+
+
+def test_a_solver_without_value_on_some_datasets_is_said_to_have_no_rank():
+    rows = [row(name, solver, comparable_seconds=1.0, test_accuracy_percent=80.0 + index)
+            for name in "abcdef" for index, solver in enumerate(("mpu", "dcd", "fw"))]  # fmt: skip
+    rows += [row(name, "cvm", test_accuracy_percent=99.0) for name in "abc"]
+    figure = make("ranks", rows, [])
+    assert [sorted(panel.names) for panel in figure.panels] == [["dcd", "fw", "mpu"]] * 2
+    assert "; without value on some datasets, and in no rank of accuracy: cvm" in figure.note
+    assert "of seconds" not in figure.note

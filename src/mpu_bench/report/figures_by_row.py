@@ -28,9 +28,11 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
     varied = parts.varying(rows)
     styles = {parts.label(row, varied): parts.style_name(row) for row in rows}
     named = [replace(row, solver=parts.label(row, varied)) for row in rows]
-    panels = [_rank_panel(quantity, title, named, styles) for quantity, title in _RANKED.items()]
-    note = f"solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
-    return Figure("", "average ranks", tuple(panel for panel in panels if panel is not None), columns=1, note=note)
+    found = (_rank_panel(quantity, title, named, styles) for quantity, title in _RANKED.items())
+    panels = tuple(panel for panel in found if panel is not None)
+    joined = f"solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
+    note = "; ".join([joined, *(panel.note for panel in panels if panel.note)])
+    return Figure("", "average ranks", panels, columns=1, note=note)
 
 
 def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[str, str]) -> Panel | None:
@@ -50,6 +52,7 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
         Series(name, (rank - difference / 2, rank, rank + difference / 2), (float(index),) * 3, solver=styles[name])
         for index, (rank, name) in enumerate(ranked)
     )
+    left = ", ".join(dict.fromkeys(row.solver for row in measured if row.solver not in solvers))
     return Panel(
         f"{title}, Friedman p = {outcome.p_value:.2g}",
         f"average rank over {outcome.datasets} datasets (1 is best)",
@@ -57,6 +60,7 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
         series,
         x_log=False,
         names=tuple(name for _, name in ranked),
+        note=f"without value on some datasets, and in no rank of {title}: {left}" if left else "",
         critical_difference=difference,
         groups=rank_tests.not_told_apart(outcome),
     )
