@@ -73,13 +73,16 @@ def test_the_chart_has_a_mark_for_each_reported_value_with_accuracies_as_errors(
     cells = [
         replace(CELL, column="accuracy_percent", published=90.0, measured=92.0, verdict=Verdict.NOT_REPRODUCED),
         replace(CELL, kind="ratio", column="seconds", over="dcd", published=2.0, measured=3.0),
+        replace(CELL, kind="ratio", column="seconds", over="dcd", published=2.0, measured=0.0),
         replace(CELL, measured=None),
         replace(CELL, kind="claim"),
         CELL,
     ]
     panels = {each["title"]: each["points"] for each in page._compared(cells)}
     assert [each[:3] for each in panels["test error, %"]] == [[10.0, 8.0, "bad"]]
-    assert [each[:2] for each in panels["seconds relative to another solver's"]] == [[2.0, 3.0]]
+    assert [each[:2] for each in panels["seconds relative to another solver's (not drawn: 1 at or below 0)"]] == [
+        [2.0, 3.0]
+    ]
     assert len(panels["other values"]) == 1
     assert "reported 90, measured 92: not reproduced" in panels["test error, %"][0][3]
 

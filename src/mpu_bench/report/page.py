@@ -322,7 +322,15 @@ def _compared(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             numbers = f"reported {format_number(cell.published)}, measured {format_number(cell.measured)}"
             words = f"{cell.table} {cell.dataset} {solver_text(cell)}: {cell.what}: {numbers}: {verdict_text(cell)}"
             panels.setdefault(name, []).append([*pair, cell.verdict.finding.page, publishable(words)])
-    return [{"title": name, "points": panels[name]} for name in (_ERRORS, _RATIOS, _OTHERS) if name in panels]
+    charts = [_chart(name, panels[name]) for name in (_ERRORS, _RATIOS, _OTHERS) if name in panels]
+    return [chart for chart in charts if chart["points"]]
+
+
+def _chart(name: str, points: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Return a panel of the chart, whose axes are logarithmic: what has no mark there is counted."""
+    shown = [point for point in points if min(point[:2]) > 0]
+    left = len(points) - len(shown)
+    return {"title": f"{name} (not drawn: {left} at or below 0)" if left else name, "points": shown}
 
 
 def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:

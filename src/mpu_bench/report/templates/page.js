@@ -158,11 +158,10 @@ function drawPanel(panel) {
 const KINDS = ["open", "good", "bad"];  // those drawn last lie above
 
 function drawCompared({ title, points }) {
-  const shown = points.filter(([reported, measured]) => reported > 0 && measured > 0);
-  const [low, high] = extent(shown.flatMap((point) => point.slice(0, 2)), true), side = WIDTH - LEFT - RIGHT;
+  const [low, high] = extent(points.flatMap((point) => point.slice(0, 2)), true), side = WIDTH - LEFT - RIGHT;
   const range = [low / (high / low) ** 0.04, high * (high / low) ** 0.04], foot = TOP + side;
   const x = scale(range, [LEFT, WIDTH - RIGHT], true), y = scale(range, [foot, TOP], true);
-  const label = `${title}: ${shown.length} reported values, along, and measured ones, up`;
+  const label = `${title}: ${points.length} reported values, along, and measured ones, up`;
   const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${foot + BOTTOM}`, role: "img", "aria-label": label });
   for (const value of ticks(range, true)) {
     svg.append(element("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
@@ -176,7 +175,7 @@ function drawCompared({ title, points }) {
   svg.append(element("text", { x: 10, y: (TOP + foot) / 2, "text-anchor": "middle", transform: `rotate(-90 10 ${(TOP + foot) / 2})` },
     "measured"));
   for (const kind of KINDS)
-    for (const [reported, measured, , words] of shown.filter((point) => point[2] === kind)) {
+    for (const [reported, measured, , words] of points.filter((point) => point[2] === kind)) {
       const mark = kind === "bad"
         ? element("path", { class: kind, d: `M${x(reported) - 3.5} ${y(measured) - 3.5}l7 7m0 -7l-7 7` })
         : element("circle", { class: kind, cx: x(reported), cy: y(measured), r: 3.2, opacity: 0.8 });
