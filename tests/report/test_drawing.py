@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 
 from mpu_bench.errors import ConfigError
 from mpu_bench.report import drawing, figures
-from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
+from mpu_bench.report.figure_parts import BEYOND, Figure, Level, Panel, Series
 from mpu_bench.report.style import FORMATS
 
 SOLVERS = ("bpegasos projection", "bpegasos merging", "pegasos-multiclass")
@@ -239,8 +239,8 @@ def test_the_same_figure_has_the_same_bytes_whatever_a_user_has_set() -> None:
 
 
 def test_what_lies_beyond_the_axis_is_explained() -> None:
-    assert drawing.BEYOND in words(drawing.draw(FIGURES["limits"]))
-    assert drawing.BEYOND not in words(drawing.draw(FIGURES["bars"]))
+    assert BEYOND in words(drawing.draw(FIGURES["limits"]))
+    assert BEYOND not in words(drawing.draw(FIGURES["bars"]))
 
 
 @pytest.mark.parametrize("style", FORMATS)

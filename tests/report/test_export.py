@@ -10,12 +10,14 @@ import pytest
 from mpu_bench import published
 from mpu_bench.errors import ConfigError, StoreError
 from mpu_bench.experiment.environment import describe
+from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report import export, printed, tables
+from mpu_bench.results import naming
 from mpu_bench.results.store import Store
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
-from records import record, records
+from records import record, records, summaries
 
 
 def test_tables_in_other_forms(tmp_path):
@@ -45,6 +47,18 @@ def test_disturbed_rows_are_marked(tmp_path):
     assert "| sbp † |" in text
     assert "| libsvm |" in text
     assert r"sbp \dag{} &" in export.export(folder, "tex", None)
+
+
+def test_seconds_of_two_machines_and_earlier_runs_are_never_the_best(tmp_path):
+    best = export.Shape(bold_best=True)
+    assert "**1**" in export.export(made_up.results(tmp_path / "one"), "md", None, best)
+    text = export.export(made_up.results(tmp_path / "two", hosts=("a", "b")), "md", None, best)
+    assert "**15.00**" in text
+    assert "**1**" not in text
+    rows = [{"dataset": "a", "solver": "mpu", "test_error_percent_mean": error, "earlier": earlier}
+            for error, earlier in ((3.0, None), (2.0, None), (1.0, 1))]  # fmt: skip
+    (column,) = naming.columns(made := summaries(rows), [QUANTITIES["test_error_percent"]])
+    assert [isinstance(cell, tables.Best) for cell in export._cells(column, made, best)] == [False, True, False]
 
 
 def test_numbers_are_written_as_their_quantities_say(tmp_path):

@@ -419,3 +419,63 @@ def test_runs_that_differ_in_what_was_tuned_have_curves_of_their_own():
     panel = make("test-error", [], curves).panels[0]
     assert [each.label for each in panel.series] == ["sbp (C of 1)", "sbp (C of 10)"]
     assert [len(set(each.x)) for each in panel.series] == [5, 5]
+
+
+def test_figures_of_seconds_say_how_many_runs_were_disturbed():
+    """Whichever axis the seconds are on; others are silent."""
+    runs = [{"threads": 1, "train_seconds": 1.0, "disturbed": "waited" * seed} for seed in (0, 0, 1)]
+    remark = "† seconds of 4 of 12 runs were disturbed"
+    curves = [each | {"runs": shared} for each in CURVES for shared in [runs]]
+    assert remark in make("test-error", [], curves, "train_seconds").remarks()
+    assert "†" not in "".join(make("test-error", [], curves, "passes").remarks())
+    assert remark in make("seconds", [], curves).remarks()
+    timed = [each | {"runs": runs} for each in SERIES[:8]]
+    for name, count in (("length", 8), ("scaling", 8), ("bars", 8)):
+        assert f"† seconds of {count} of {3 * count} runs were disturbed" in make(name, timed, []).remarks()
+    assert make("length-vectors", timed, []).remarks() == []
+    swept = [row("a", s, parameters={"C": c}, test_accuracy_percent=80.0, train_seconds=1.0) | {"runs": runs}
+             for s in ("mpu", "dcd") for c in (1, 2, 4)]  # fmt: skip
+    assert "† seconds of 6 of 18 runs were disturbed" in make("parameter", swept, []).remarks()
+
+
+def test_what_a_figure_leaves_out_is_said():
+    rows = [
+        row("a", name, budget=size, test_error=0.1) | {"count": count, "planned": 5}
+        for name, size, count in (("bpa-s", 10, 5), ("bpa-s", 20, 5), ("forgetron", 10, 5), ("forgetron", 20, 3))
+    ]
+    assert make("budget", rows, []).remarks() == ["left out of means: runs without a result (of forgetron)"]
+    ends = [row("adult", name, test_error=0.1) | {"count": 1, "planned": 2} for name in ("sbp", "sdca")]
+    assert make("test-error", ends, CURVES).remarks()[1:] == ["left out of means: runs without a result (of sbp, sdca)"]
+    reached = [each | {"suboptimality_mean": each["suboptimality_mean"] - 1e-3} for each in CURVES]
+    assert make("objective", [], reached).remarks() == [
+        "points at or below 0, which a logarithmic axis has no room for: 12"
+    ]
+
+
+def test_no_two_settings_share_a_series():
+    """Neither values of C, nor kernels, nor a parameter that only one of them has."""
+    swept = [row(f"w{n}", "dcd", n, parameters={"C": c}, test_accuracy_percent=80.0 + c, train_seconds=1.0 * c)
+             for n in (10, 20, 40) for c in (1, 10)]  # fmt: skip
+    swept += [row(f"w{n}", "mpu", n, test_accuracy_percent=90.0, train_seconds=1.0) for n in (10, 20, 40)]
+    for name in ("bars", "length"):
+        found = {each.label: each.y for each in make(name, swept, []).panels[-1].series}
+        assert found == {"dcd C=1": (1, 1, 1), "dcd C=10": (10, 10, 10), "mpu": (1, 1, 1)}
+    kernels = [row("a", "smo", parameters={"C": c}, test_accuracy_percent=80.0 + c, train_seconds=1.0)
+               | {"kernel": kernel}
+               for c in (0, 2, 4) for kernel in ("linear", "polynomial")]  # fmt: skip
+    (panel,) = make("parameter", kernels, []).panels[:1]
+    assert [(each.label, each.x) for each in panel.series] == [("smo linear", (0, 2, 4)), ("smo polynomial", (0, 2, 4))]
+    assert not panel.x_log  # which has no 0
+    weighted = [row("a", "bpa-s", budget=size, parameters=parameters, test_error=0.1)
+                for size in (10, 20) for parameters in ({}, {"average": None}, {"class_weight": "even"})]  # fmt: skip
+    assert [each.label for each in make("budget", weighted, []).panels[0].series] == ["bpa-s", "bpa-s even"]
+
+
+def test_a_solver_without_value_on_some_datasets_is_said_to_have_no_rank():
+    rows = [row(name, solver, comparable_seconds=1.0, test_accuracy_percent=80.0 + index)
+            for name in "abcdef" for index, solver in enumerate(("mpu", "dcd", "fw"))]  # fmt: skip
+    rows += [row(name, "cvm", test_accuracy_percent=99.0) for name in "abc"]
+    figure = make("ranks", rows, [])
+    assert [sorted(panel.names) for panel in figure.panels] == [["dcd", "fw", "mpu"]] * 2
+    assert "; without value on some datasets, and in no rank of accuracy: cvm" in figure.note
+    assert "of seconds" not in figure.note

@@ -46,7 +46,7 @@ def test_words_from_configs_are_only_words(written):
     assert "&lt;b&gt;odd" in text
     assert text.count("</script>") == 3
     data = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.S)
-    assert set(json.loads(data[1])) == {"made-up-test-error", "second-test-error"}
+    assert set(json.loads(data[1])) == {"made-up/test-error", "second/test-error"}
 
 
 def test_every_row_says_how_to_repeat_it(written):
@@ -73,13 +73,16 @@ def test_the_chart_has_a_mark_for_each_reported_value_with_accuracies_as_errors(
     cells = [
         replace(CELL, column="accuracy_percent", published=90.0, measured=92.0, verdict=Verdict.NOT_REPRODUCED),
         replace(CELL, kind="ratio", column="seconds", over="dcd", published=2.0, measured=3.0),
+        replace(CELL, kind="ratio", column="seconds", over="dcd", published=2.0, measured=0.0),
         replace(CELL, measured=None),
         replace(CELL, kind="claim"),
         CELL,
     ]
     panels = {each["title"]: each["points"] for each in page._compared(cells)}
     assert [each[:3] for each in panels["test error, %"]] == [[10.0, 8.0, "bad"]]
-    assert [each[:2] for each in panels["seconds relative to another solver's"]] == [[2.0, 3.0]]
+    assert [each[:2] for each in panels["seconds relative to another solver's (not drawn: 1 at or below 0)"]] == [
+        [2.0, 3.0]
+    ]
     assert len(panels["other values"]) == 1
     assert "reported 90, measured 92: not reproduced" in panels["test error, %"][0][3]
 
@@ -103,9 +106,23 @@ def test_two_folders_of_one_experiment_stand_apart_and_count_once(tmp_path):
     both = page.write([first, second], tmp_path / "both").read_text()
     counted = [re.findall(r'<ul class="labels">.*?</ul>', text, re.S) for text in (once, both)]
     assert counted[0] == counted[1] != []
-    assert re.findall(r'id="(experiment-[^"]*)"', both) == ["experiment-made-up", "experiment-made-up-2"]
+    assert re.findall(r'id="(experiment-[^"]*)"', both) == ["experiment-made-up", "experiment-made-up(2)"]
     data = re.search(r'id="figures">(.*?)</script>', both, re.S)
-    assert set(json.loads(data[1])) == {"made-up-test-error", "made-up-2-test-error"}
+    assert set(json.loads(data[1])) == {"made-up/test-error", "made-up(2)/test-error"}
+
+
+def test_no_two_experiments_share_an_anchor_or_a_figure(tmp_path):
+    names = ("made-up", "made-up", "made-up-2")
+    folders = [made_up.results(tmp_path / str(index), name) for index, name in enumerate(names)]
+    text = page.write(folders, tmp_path / "page").read_text()
+    anchors = re.findall(r'id="(experiment-[^"]*)"', text)
+    assert len(anchors) == len(set(anchors)) == 3
+    online = replace(page.overview.of_folder(folders[0]), cells=())
+    shown = [
+        {"slug": slug, "drawn": {name: name}, "paper": "", "figures": [], "judged": online, "cells": []}
+        for slug, name in (("a", "online-budget"), ("a-online", "budget"))
+    ]
+    assert len(json.loads(page._page("", shown, [])["figures"])) == 2
 
 
 def test_writing_again_replaces_the_page(written, tmp_path):
@@ -358,12 +375,12 @@ def test_a_chart_is_on_the_first_screen(browser, papers, width, height):
 @pytest.mark.baseline
 def test_a_paper_begins_with_its_figures(papers):
     text = papers.with_name("bpegasos-2010.html").read_text()
-    first = text.index('data-figure="bpegasos-figure1-test-accuracy"')
+    first = text.index('data-figure="bpegasos-figure1/test-accuracy"')
     assert (
         text.index('<figure class="compared"') < first < text.index("sortable by-table") < text.index('class="printed"')
     )
-    assert text.count('data-figure="bpegasos-figure1-test-accuracy"') == 1
-    assert text.index('id="experiment-bpegasos-figure1"') < text.index('data-figure="bpegasos-figure1-test-error"')
+    assert text.count('data-figure="bpegasos-figure1/test-accuracy"') == 1
+    assert text.index('id="experiment-bpegasos-figure1"') < text.index('data-figure="bpegasos-figure1/test-error"')
 
 
 @pytest.mark.baseline

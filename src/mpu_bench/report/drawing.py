@@ -106,7 +106,6 @@ def _draw_name(on: Axes, panel: Panel, index: int, colour: str) -> None:
 
 # What a file of each form says of itself: no dates, so that the same results give the same bytes
 _METADATA: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
-BEYOND = "\N{UPWARDS ARROW}\N{DOWNWARDS ARROW}: how far curves go beyond the axis"  #: what a note at a panel means
 _DPI = 300  # of PNG
 _POINTS_PER_INCH = 72
 _EM = FORMATS["paper"].text / _POINTS_PER_INCH  # inches of print, in which the next four are measured
@@ -214,7 +213,7 @@ def _drawn(figure: Figure, form: Format) -> Drawing:
             _share_labels(on, panel, figure.panels[index - 1] if index % columns else None, below)
     for on in axes[len(figure.panels) :]:
         on.set_visible(False)
-    words = _remarks(figure)
+    words = figure.remarks()
     if not figure.panels[0].names:
         drawn = {line.get_label() for on in axes for line in on.get_lines()}
         shown = [sample for label, sample in levels.items() if label in drawn]
@@ -382,20 +381,6 @@ def _handles(figure: Figure, styles: Mapping[str, int]) -> list[Artist]:
     if any(series.published for _, series in every):
         shown.append(Line2D([], [], linestyle="", marker="x", color="#000000", label="reported"))
     return shown
-
-
-def _remarks(figure: Figure) -> list[str]:
-    """Return what must be known to read a figure, beyond its legend."""
-    panels, every = figure.panels, [series for panel in figure.panels for series in panel.series]
-    runs = sorted({series.runs for series in every if series.low and not series.published})
-    are_lines = any(series.line for series in every) and not any(panel.categories for panel in panels)
-    count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}" if runs else ""
-    return list(filter(None, [
-        figure.caption.partition("; ")[2] if panels[0].names else "",
-        f"{'band' if are_lines else 'bar'}: one standard deviation of {count} runs" if any(runs) else "",
-        "dotted: after the first pass" if any(series.again for series in every) else "",
-        BEYOND if any(panel.note and panel.entry for panel in panels) else "",
-    ]))  # fmt: skip
 
 
 def _sample(series: Series, look: style.Style, *, is_bar: bool) -> Artist:

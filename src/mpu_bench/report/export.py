@@ -14,7 +14,7 @@ from mpu_bench.quantities import ON_PAGE, QUANTITIES, format_number
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report import tables
 from mpu_bench.report.tables import Best, Table
-from mpu_bench.results import naming, summary
+from mpu_bench.results import machines, naming, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.means import Summary, by_dataset
 
@@ -84,7 +84,8 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
     if form == "parquet" and out is None:
         raise ConfigError("--to parquet: is not text; name a file with --out")
     with open_results(results) as opened:
-        rows = summary.summaries(opened, earlier=not shape.rows)
+        runs = machines.located(opened.records(), opened.environments())
+        rows = machines.with_runs(summary.summaries(opened, earlier=not shape.rows), runs)
     content = _parquet(rows) if form == "parquet" else _text(rows, form, shape).encode()
     if out is None:
         return content.decode()
@@ -173,7 +174,7 @@ def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[
     cells = []
     for row in rows:
         text = column.text(row)
-        is_best = text == best.get(row.dataset) and row.solver not in parts.OPTIMA
+        is_best = text == best.get(row.dataset) and row.solver not in parts.OPTIMA and not row.earlier
         is_marked = text and shape.rows and column.quantity.is_seconds and row.disturbed_runs
         cell = text + column.spread(row) + (f" {naming.DISTURBED}" if is_marked else "")
         cells.append(Best(cell) if text and is_best else cell)
@@ -181,10 +182,11 @@ def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[
 
 
 def _best(column: naming.Shown, rows: Sequence[Summary]) -> str:
-    """Return the best mean of a dataset as it is written; empty for a single one, and for disturbed seconds."""
-    measured = [row for row in parts.contestants(rows) if column.mean(row) is not None]
+    """Return the best mean of a dataset as it is written; empty for a single one, and where they do not compare."""
+    measured = [row for row in parts.contestants(rows) if column.mean(row) is not None and not row.earlier]
     means = [mean for row in measured if (mean := column.mean(row)) is not None]
     is_open = column.quantity.is_seconds and any(row.disturbed_runs for row in rows)
+    is_open |= not parts.is_comparable(column.quantity.name, measured)
     is_open |= column.quantity.name == "objective" and len(set(map(naming.function_of, measured))) > 1
     ways = {naming.better_way(column.quantity.name, row) for row in measured}  # of the rows of its problem
     best = {"lower": min, "higher": max}.get(ways.pop()) if len(ways) == 1 else None

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from mpu_bench.quantities import DECLARED
+from mpu_bench.quantities import DECLARED, is_seconds
 from mpu_bench.report import style
 from mpu_bench.results import naming
-from mpu_bench.results.machines import comparable
+from mpu_bench.results.machines import comparable, runs_of
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.results.means import by_dataset, curve_identity
 from mpu_bench.scaled import parameters_in
@@ -18,6 +18,7 @@ from mpu_bench.scaled import parameters_in
 _Make = TypeVar("_Make", bound=Callable[..., "Figure | None"])
 BUDGET = "budget_vectors"  #: among what varies
 OPTIMA = ("optimum", "kernel-optimum")  #: solvers that others are measured by: no contestants
+BEYOND = "\N{UPWARDS ARROW}\N{DOWNWARDS ARROW}: how far curves go beyond the axis"  #: what a note at a panel means
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Series:
     solver: str = ""  #: by whose name it has its style; its label by default
     runs: int = 0  #: of which its band is one standard deviation
     again: int = 0
+    timed: int = 0  #: runs whose seconds it shows
+    disturbed: int = 0  #: how many of these were
+    is_partial: bool = False  #: whether runs without a result are left out of its means
 
 
 @dataclass(frozen=True)
@@ -90,12 +94,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its name, what it shows, and its panels row by row; ``columns`` is 0 where any number will do."""
+    """A figure: its name, what it shows, and its panels row by row; ``columns`` is 0 where any number will do.
+
+    ``note`` is what must be known to read it.
+    """
 
     name: str
     caption: str
     panels: tuple[Panel, ...]
     columns: int = 0
+    note: str = ""
 
     def styles(self) -> dict[str, int]:
         """Return the number of the style of each label; published numbers have that of the measured ones."""
@@ -103,6 +111,23 @@ class Figure:
         names = {each.about or each.label: each.solver or each.about or each.label for each in series}
         numbers = style.numbers(names)
         return {each.label: numbers[each.about or each.label] for each in series}
+
+    def remarks(self) -> list[str]:
+        """Return what must be known to read it, beyond its legend."""
+        every = [series for panel in self.panels for series in panel.series]
+        runs = sorted({series.runs for series in every if series.low and not series.published})
+        are_lines = any(series.line for series in every) and not any(panel.categories for panel in self.panels)
+        count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}" if runs else ""
+        disturbed, timed = sum(each.disturbed for each in every), sum(each.timed for each in every)
+        partial = ", ".join(dict.fromkeys(each.label for each in every if each.is_partial))
+        return list(filter(None, [
+            self.note,
+            f"{'band' if are_lines else 'bar'}: one standard deviation of {count} runs" if any(runs) else "",
+            "dotted: after the first pass" if any(series.again for series in every) else "",
+            BEYOND if any(panel.note and panel.entry for panel in self.panels) else "",
+            f"{naming.DISTURBED} seconds of {disturbed} of {timed} runs were disturbed" if disturbed else "",
+            f"left out of means: runs without a result (of {partial})" if partial else "",
+        ]))  # fmt: skip
 
 
 class Declared(NamedTuple):
@@ -185,10 +210,10 @@ def budget_words(rows: Sequence[Row]) -> str:
     return f", B = {budgets.pop():.0f}" if len(budgets) == 1 else ""
 
 
-def label(row: Row, varied: Mapping[str, set[str]]) -> str:
+def label(row: Row, varied: Mapping[str, set[str]], *leave_out: str) -> str:
     """Return what a solver is called in a legend, with its budget and its kernel where there are several."""
     names = varied.get(row.solver, ())
-    words = [naming.short_text(row, varied, ("vectors",))]
+    words = [naming.short_text(row, varied, ("vectors", *leave_out))]
     words += [f"B={row.budget_vectors:.0f}"] if row.budget_vectors and BUDGET in names else []
     return " ".join([*words, row.kernel] if "kernel" in names else words)
 
@@ -198,16 +223,32 @@ def style_name(row: Row) -> str:
     return style.name_of(row.solver, parameters_in(row.parameters))
 
 
-def with_band(series: Series, points: Sequence[Row], quantity: str) -> Series:
-    """Return a series with the means of a quantity, and with a band of one standard deviation where it has one."""
-    scale = DECLARED[quantity].scale
-    y = [scale * (point.means[quantity] or 0.0) for point in points]
-    off = [scale * (point.deviations.get(quantity) or 0.0) for point in points]
+def with_means(series: Series, points: Sequence[Row], quantity: str, axis: str = "") -> Series:
+    """Return a series with the means of a quantity, against an axis, and what is to be said of the runs."""
+    sides = list({curve_identity(point): point for point in points}.values())
+    runs = runs_of(sides) if is_seconds(quantity) or is_seconds(axis) else []
+    return replace(
+        series,
+        y=tuple(_scale(quantity) * (point.means[quantity] or 0.0) for point in points),
+        timed=len(runs),
+        disturbed=sum(bool(run.disturbed) for run in runs),
+        is_partial=any(side.count < side.planned for side in sides),
+    )
+
+
+def with_band(series: Series, points: Sequence[Row], quantity: str, axis: str = "") -> Series:
+    """Return the same with a band of one standard deviation, where it has one."""
+    series = with_means(series, points, quantity, axis)
+    y, off = series.y, [_scale(quantity) * (point.deviations.get(quantity) or 0.0) for point in points]
     if not any(off):
-        return replace(series, y=tuple(y))
+        return series
     low, high = [max(a - b, 0.0) for a, b in zip(y, off, strict=True)], [a + b for a, b in zip(y, off, strict=True)]
     runs = max(point.count for point in points)
-    return replace(series, y=tuple(y), low=tuple(low), high=tuple(high), runs=runs)
+    return replace(series, low=tuple(low), high=tuple(high), runs=runs)
+
+
+def _scale(quantity: str) -> float:
+    return DECLARED[quantity].scale if quantity in DECLARED else 1.0
 
 
 def published_error(row: Row) -> float | None:

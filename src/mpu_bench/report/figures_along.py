@@ -48,8 +48,9 @@ def curves_of(
     """Return the figure of a quantity, by default against the axis ``first``."""
     against = against or first
     known = complete(curves, rows)
-    usable = [row for row in (*known, *ends(known, rows)) if _is_drawable(row.means.get(quantity), quantity)]
-    usable = [row for row in parts.on_one_machine(quantity, usable) if row.solver not in OPTIMA]
+    measured = [row for row in (*known, *ends(known, rows)) if row.means.get(quantity) is not None]
+    measured = parts.contestants(parts.on_one_machine(quantity, measured))
+    usable = [row for row in measured if DECLARED[quantity].is_in_percent or (row.means[quantity] or 0) > 0]
     fitting = axes(usable)
     if not fitting or len({row.presented for row in usable}) < 2:
         return None
@@ -57,7 +58,9 @@ def curves_of(
     varied = _told_apart(usable)
     panels = [_panel(dataset, usable, rows, quantity, axis, varied[dataset]) for dataset in varied]
     panels = [panel for panel in panels if _is_curve(panel)]
-    return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels))
+    left = len(measured) - len(usable)
+    note = f"points at or below 0, which a logarithmic axis has no room for: {left}" if left else ""
+    return Figure("", f"{parts.words(quantity)} against {DECLARED[axis].heading}", tuple(panels), note=note)
 
 
 def _is_curve(panel: Panel) -> bool:
@@ -88,10 +91,6 @@ def _turned(panel: Panel) -> Panel:
 
 def _rest(percents: Sequence[float]) -> tuple[float, ...]:
     return tuple(100 - percent for percent in percents)
-
-
-def _is_drawable(value: Any, quantity: str) -> bool:
-    return value is not None and (DECLARED[quantity].is_in_percent or value > 0)
 
 
 def _told_apart(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
@@ -147,8 +146,8 @@ def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Serie
     points = sorted(points, key=lambda point: along(point, axis) or 0.0)
     x = tuple(along(point, axis) or 0.0 for point in points)
     series = Series(label, x, (), line=len(points) > 1, solver=parts.style_name(points[0]), again=_again(points))
-    series = parts.with_band(series, points, quantity)
-    return series if DECLARED[quantity].is_in_percent else replace(series, low=(), high=(), runs=0)
+    has_band = DECLARED[quantity].is_in_percent
+    return (parts.with_band if has_band else parts.with_means)(series, points, quantity, axis)
 
 
 def _again(points: Sequence[Row]) -> int:

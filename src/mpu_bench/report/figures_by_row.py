@@ -10,7 +10,6 @@ from mpu_bench.errors import StoreError
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series, figure
-from mpu_bench.results import naming
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.results.means import by_dataset
 from mpu_bench.scaled import parameters_in
@@ -29,9 +28,11 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
     varied = parts.varying(rows)
     styles = {parts.label(row, varied): parts.style_name(row) for row in rows}
     named = [replace(row, solver=parts.label(row, varied)) for row in rows]
-    panels = [_rank_panel(quantity, title, named, styles) for quantity, title in _RANKED.items()]
-    words = f"average ranks; solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
-    return Figure("", words, tuple(panel for panel in panels if panel is not None), columns=1)
+    found = (_rank_panel(quantity, title, named, styles) for quantity, title in _RANKED.items())
+    panels = tuple(panel for panel in found if panel is not None)
+    joined = f"solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
+    note = "; ".join([joined, *(panel.note for panel in panels if panel.note)])
+    return Figure("", "average ranks", panels, columns=1, note=note)
 
 
 def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[str, str]) -> Panel | None:
@@ -51,6 +52,7 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
         Series(name, (rank - difference / 2, rank, rank + difference / 2), (float(index),) * 3, solver=styles[name])
         for index, (rank, name) in enumerate(ranked)
     )
+    left = ", ".join(dict.fromkeys(row.solver for row in measured if row.solver not in solvers))
     return Panel(
         f"{title}, Friedman p = {outcome.p_value:.2g}",
         f"average rank over {outcome.datasets} datasets (1 is best)",
@@ -58,6 +60,7 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
         series,
         x_log=False,
         names=tuple(name for _, name in ranked),
+        note=f"without value on some datasets, and in no rank of {title}: {left}" if left else "",
         critical_difference=difference,
         groups=rank_tests.not_told_apart(outcome),
     )
@@ -113,8 +116,8 @@ def _budget_series(label: str, points: Sequence[Row], sizes: Sequence[float], qu
     """Return what one solver came to at every budget, and beside it what is published."""
     solver = parts.style_name(points[0])
     if not points[0].budget_vectors:  # without a budget: the same at every size
-        level = DECLARED[quantity].scale * (points[0].means[quantity] or 0.0)
-        return [Series(label, (sizes[0], sizes[-1]), (level, level), solver=solver)]
+        level = parts.with_means(Series(label, (sizes[0], sizes[-1]), (), solver=solver), points[:1], quantity)
+        return [replace(level, y=2 * level.y)]
     rising = sorted(points, key=_budget)
     x = tuple(map(_budget, rising))
     series = parts.with_band(Series(label, x, (), solver=solver), rising, quantity)
@@ -136,12 +139,8 @@ def against_length(
     Datasets with as many features and classes are taken for such a series, whatever their labels say.
     """
     title = title or DECLARED[quantity].heading
-    panels = [_length_panel(group, quantity, title, _told_apart(rows)) for group in _same_data(rows)]
+    panels = [_length_panel(group, quantity, title, parts.varying(rows)) for group in _same_data(rows)]
     return Figure("", f"{title} against the length of the data", tuple(panel for panel in panels if panel))
-
-
-def _told_apart(rows: Sequence[Row]) -> dict[str, set[str]]:
-    return {solver: names - {"C"} for solver, names in parts.varying(rows).items()}
 
 
 def _same_data(rows: Sequence[Row]) -> list[list[Row]]:
@@ -171,10 +170,8 @@ def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mappin
 def _length_series(name: str, points: Sequence[Row], quantity: str) -> list[Series]:
     x = tuple(map(_length, points))
     series = Series(name, x, (), line=len(x) > 1, solver=parts.style_name(points[0]))
-    if quantity == "test_accuracy_percent":
-        series = parts.with_band(series, points, quantity)
-    else:
-        series = replace(series, y=tuple(row.means[quantity] or 0.0 for row in points))
+    has_band = quantity == "test_accuracy_percent"
+    series = (parts.with_band if has_band else parts.with_means)(series, points, quantity)
     published = [(_length(row), row.published[quantity]) for row in points if row.published.get(quantity)]
     return [series, parts.published_points(series, published)] if published else [series]
 
@@ -230,7 +227,7 @@ def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -
         [
             _length_panel(
                 [row for each in _same_data(measured) for row in each if _keys([row]) == keys],
-                quantity, title or DECLARED[quantity].heading, _told_apart(measured),
+                quantity, title or DECLARED[quantity].heading, parts.varying(measured),
             )
             for keys in groups
         ]
@@ -284,13 +281,15 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
     varied = parts.varying(rows)
     groups: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: parameters_in(row.parameters)[name]):
-        groups.setdefault(naming.short_text(row, varied, (name,)), []).append(row)
+        groups.setdefault(parts.label(row, varied, name), []).append(row)
     series = []
-    for label in dict.fromkeys(naming.short_text(row, varied, (name,)) for row in rows):
+    for label in dict.fromkeys(parts.label(row, varied, name) for row in rows):
         x = tuple(parameters_in(row.parameters)[name] for row in groups[label])
         drawn = Series(label, x, (), solver=parts.style_name(groups[label][0]))
         series.append(parts.with_band(drawn, groups[label], quantity))
-    return Panel(rows[0].dataset, name, DECLARED[quantity].heading, tuple(series), y_log=quantity == "train_seconds")
+    x_log = all(x > 0 for each in series for x in each.x)
+    heading, y_log = DECLARED[quantity].heading, quantity == "train_seconds"
+    return Panel(rows[0].dataset, name, heading, tuple(series), x_log, y_log)
 
 
 @figure("bars")
@@ -343,10 +342,10 @@ def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
 
 
 def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[str], quantity: str) -> Panel:
-    varied = {solver: names - {"C", "kernel"} for solver, names in parts.varying(rows).items()}
+    varied = parts.varying(rows)
     groups: dict[str, dict[int, Row]] = {}
     for row in rows:
-        groups.setdefault(naming.short_text(row, varied), {})[datasets.index(row.dataset)] = row
+        groups.setdefault(parts.label(row, varied), {})[datasets.index(row.dataset)] = row
     series = [each for name, points in groups.items() for each in _bars_of(name, points, quantity)]
     return Panel(title, "", label, tuple(series), x_log=False, y_log=True, categories=tuple(datasets))
 
@@ -355,10 +354,7 @@ def _bars_of(name: str, points: Mapping[int, Row], quantity: str) -> list[Series
     x = tuple(sorted(points))
     rows = [points[index] for index in x]
     series = Series(name, x, (), line=False, solver=parts.style_name(rows[0]))
-    if quantity in DECLARED:
-        series = parts.with_band(series, rows, quantity)
-    else:
-        series = replace(series, y=tuple(row.means[quantity] or 0.0 for row in rows))
+    series = parts.with_band(series, rows, quantity)
     published = [(index, points[index].published.get(quantity)) for index in x]
     numbers = [(index, number) for index, number in published if number is not None]
     if not numbers or quantity == "train_seconds":  # another machine's seconds say nothing beside these

@@ -138,7 +138,7 @@ def _versions(
 
 def _figure_data(figure: Figure) -> Any:
     """Return a figure for the page's script, each series with its colour and its dashes."""
-    data, styles = _rounded(asdict(figure)), figure.styles()
+    data, styles = _rounded(asdict(figure)) | {"remarks": "; ".join(figure.remarks())}, figure.styles()
     for series in (series for panel in data["panels"] for series in panel["series"]):
         number = styles[series["label"]]
         dashes = style.DASHES[number % len(style.DASHES)]
@@ -212,7 +212,7 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
     experiments = [shown(folder) for folder in results]
     experiments.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
     for each, name in zip(experiments, naming.numbered([each["name"] for each in experiments]), strict=True):
-        slug = name.replace(" (", "-").rstrip(")")
+        slug = name.replace(" ", "")  # unlike the name of any other experiment
         each |= {"name": name, "slug": slug, "anchor": f"experiment-{slug}"}
     tables = overview.by_table(each["judged"] for each in experiments)
     papers = list(dict.fromkeys(each["paper"] for each in experiments))
@@ -270,7 +270,7 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
     experiments = [each for each in every if each["paper"] == paper]
     tables = [table for table in tables if table.paper == paper]
     cells = [cell for table in tables for cell in table.cells]
-    drawn = {f"{each['slug']}-{name}": data for each in experiments for name, data in each["drawn"].items()}
+    drawn = {f"{each['slug']}/{name}": data for each in experiments for name, data in each["drawn"].items()}
     claims = [cell for cell in cells if cell.sentence and cell.kind == CLAIM]
     return {
         "counts": count_verdicts(cells),
@@ -322,7 +322,15 @@ def _compared(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             numbers = f"reported {format_number(cell.published)}, measured {format_number(cell.measured)}"
             words = f"{cell.table} {cell.dataset} {solver_text(cell)}: {cell.what}: {numbers}: {verdict_text(cell)}"
             panels.setdefault(name, []).append([*pair, cell.verdict.finding.page, publishable(words)])
-    return [{"title": name, "points": panels[name]} for name in (_ERRORS, _RATIOS, _OTHERS) if name in panels]
+    charts = [_chart(name, panels[name]) for name in (_ERRORS, _RATIOS, _OTHERS) if name in panels]
+    return [chart for chart in charts if chart["points"]]
+
+
+def _chart(name: str, points: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Return a panel of the chart, whose axes are logarithmic: what has no mark there is counted."""
+    shown = [point for point in points if min(point[:2]) > 0]
+    left = len(points) - len(shown)
+    return {"title": f"{name} (not drawn: {left} at or below 0)" if left else name, "points": shown}
 
 
 def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:

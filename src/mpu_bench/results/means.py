@@ -164,8 +164,9 @@ def final_point(points: Sequence[Summary], rows: Sequence[Summary], axis: str) -
 
 def complete(curves: Sequence[Summary], rows: Sequence[Summary]) -> list[Summary]:
     """Return the points of mean curves that all finished runs of table.csv came to; others average some of them."""
-    counts = {curve_identity(row): row.count for row in rows}
-    return [point for point in curves if point.count >= counts.get(curve_identity(point), 0)]
+    known = {curve_identity(row): row for row in rows}
+    found = ((point, known.get(curve_identity(point), point)) for point in curves)
+    return [replace(point, planned=row.planned) for point, row in found if point.count >= row.count]
 
 
 def ends(curves: Sequence[Summary], rows: Sequence[Summary]) -> list[Summary]:

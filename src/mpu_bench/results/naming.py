@@ -32,22 +32,25 @@ def without_result(run: Record) -> str:
 
 
 def varying(rows: Sequence[Record]) -> dict[str, set[str]]:
-    """Return, for each solver, the parameters that do not have one value throughout; its kernel is one of them."""
-    values: dict[str, dict[str, set[str]]] = {}
+    """Return, for each solver, the parameters that do not have one value throughout; its kernel is one of them.
+
+    One that a row does not have is at its default there, as null is.
+    """
+    named: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        named = json.loads(row.parameters) | {"kernel": row.kernel}
-        for name, value in named.items():
-            values.setdefault(row.solver, {}).setdefault(name, set()).add(json.dumps(value))
+        named.setdefault(row.solver, []).append(json.loads(row.parameters) | {"kernel": row.kernel})
     return {
-        solver: {name for name, different in parameters.items() if len(different) > 1}
-        for solver, parameters in values.items()
+        solver: {name for name in set().union(*every) if len({json.dumps(each.get(name)) for each in every}) > 1}
+        for solver, every in named.items()
     }
 
 
 def solver_text(row: Summary, varied: Mapping[str, set[str]]) -> str:
     """Return a row's solver, with its varying parameters, its kernel, what tuning chose, and whether it is earlier."""
     named = parameters_in(row.parameters)
-    words = [f"{name}={short(value)}" for name, value in named.items() if name in varied[row.solver]]
+    words = [
+        f"{name}={short(value)}" for name, value in named.items() if name in varied[row.solver] and value is not None
+    ]
     if row.kernel != "linear":
         words.append(row.kernel)
     if row.chosen:
@@ -63,7 +66,7 @@ def short_text(row: Record, varied: Mapping[str, set[str]], leave_out: Sequence[
     """Return a row's solver briefly, for a figure's legend: a choice of words stands without its parameter's name."""
     words = [row.solver]
     for name, value in parameters_in(row.parameters).items():
-        if name in varied.get(row.solver, ()) and name not in leave_out:
+        if name in varied.get(row.solver, ()) and name not in leave_out and value is not None:
             words.append(value if isinstance(value, str) else f"{name}={short(value)}")
     words += [f"({row.tuned})"] if row.tuned and TUNED in varied.get(row.solver, ()) else []
     return " ".join(words)

@@ -158,11 +158,10 @@ function drawPanel(panel) {
 const KINDS = ["open", "good", "bad"];  // those drawn last lie above
 
 function drawCompared({ title, points }) {
-  const shown = points.filter(([reported, measured]) => reported > 0 && measured > 0);
-  const [low, high] = extent(shown.flatMap((point) => point.slice(0, 2)), true), side = WIDTH - LEFT - RIGHT;
+  const [low, high] = extent(points.flatMap((point) => point.slice(0, 2)), true), side = WIDTH - LEFT - RIGHT;
   const range = [low / (high / low) ** 0.04, high * (high / low) ** 0.04], foot = TOP + side;
   const x = scale(range, [LEFT, WIDTH - RIGHT], true), y = scale(range, [foot, TOP], true);
-  const label = `${title}: ${shown.length} reported values, along, and measured ones, up`;
+  const label = `${title}: ${points.length} reported values, along, and measured ones, up`;
   const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${foot + BOTTOM}`, role: "img", "aria-label": label });
   for (const value of ticks(range, true)) {
     svg.append(element("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
@@ -176,7 +175,7 @@ function drawCompared({ title, points }) {
   svg.append(element("text", { x: 10, y: (TOP + foot) / 2, "text-anchor": "middle", transform: `rotate(-90 10 ${(TOP + foot) / 2})` },
     "measured"));
   for (const kind of KINDS)
-    for (const [reported, measured, , words] of shown.filter((point) => point[2] === kind)) {
+    for (const [reported, measured, , words] of points.filter((point) => point[2] === kind)) {
       const mark = kind === "bad"
         ? element("path", { class: kind, d: `M${x(reported) - 3.5} ${y(measured) - 3.5}l7 7m0 -7l-7 7` })
         : element("circle", { class: kind, cx: x(reported), cy: y(measured), r: 3.2, opacity: 0.8 });
@@ -370,18 +369,11 @@ function drawFigure(figure, drawn, hidden) {
   const unnamed = drawn.panels.filter((panel) => !panel.names.length);
   const every = unnamed.flatMap((panel) => panel.series), published = every.find((series) => series.published);
   const entries = new Map(every.filter((series) => !series.published).map((series) => [series.label, series]));
-  const runs = Math.max(0, ...unnamed.flatMap((panel) => panel.series.map((series) => (series.low.length ? series.runs : 0))));
   const band = document.createElement("span"), reported = document.createElement("span");
   if (published) reported.append(sampleOf({ ...published, colour: "var(--ink)" }), "reported");
   band.className = "dim";
   const levels = drawn.panels.flatMap((panel) => panel.levels.filter((level) => level.category !== null));
-  const isAgain = unnamed.some((panel) => panel.series.some((series) => series.again));
-  band.textContent = [
-    isAgain && "dotted: after the first pass",
-    unnamed.some((panel) => panel.note && panel.entry) && "↑↓: how far curves go beyond the axis",
-    levels.length && `across bars: ${levels[0].label}`,
-    runs && `${plots.length ? "band" : "line"}: one standard deviation of ${runs} runs`,
-  ].filter(Boolean).join("; ");
+  band.textContent = [levels.length && `across bars: ${levels[0].label}`, drawn.remarks].filter(Boolean).join("; ");
   legend.replaceChildren(...[...entries].map(([label, series]) => {
     const item = document.createElement(plots.length ? "button" : "span");
     item.append(sampleOf(series), label);
