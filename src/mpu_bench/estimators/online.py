@@ -6,6 +6,7 @@ however they are cut, leave the same model as all at once.
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
@@ -238,8 +239,9 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         budget = vars(self).get("budget")
         try:
             return self._started(solver, problem, kernel, seed)
-        except (MemoryError, OverflowError, ValueError) as fault:  # of numpy, as large as the budget is
-            if budget is None:
+        except (MemoryError, OverflowError, ValueError) as fault:
+            is_of_numpy = budget is not None and 8 * int(budget) * max(int(budget), problem.features) > sys.maxsize
+            if budget is None or (isinstance(fault, ValueError) and not is_of_numpy):
                 raise
             raise ValueError(f"budget is {budget}; too many for the memory of this machine; choose fewer") from fault
 
