@@ -405,7 +405,8 @@ def texts_of(texts: pd.Series[Any]) -> NDArray[Any]:
     if pd.api.types.is_integer_dtype(texts):
         return np.array([MISSING if each is pd.NA else str(each) for each in texts.to_list()], object)
     if pd.api.types.is_numeric_dtype(texts) and not pd.api.types.is_bool_dtype(texts):
-        numbers = texts.to_numpy(getattr(texts.dtype, "numpy_dtype", texts.dtype), na_value=np.nan)
+        dtype: Any = texts.dtype
+        numbers = texts.to_numpy(getattr(dtype, "numpy_dtype", dtype), na_value=np.nan)
         return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
     if isinstance(texts.dtype, pd.CategoricalDtype):
         return texts_of(_categories(texts))[texts.cat.codes.to_numpy()]
