@@ -291,8 +291,6 @@ class PerceptronClassifier(OnlineClassifier):
         learned.
     """
 
-    solvers: ClassVar = ("perceptron",)
-
     _: KW_ONLY
     precision: str = "single"
 
@@ -311,8 +309,6 @@ class ForgetronClassifier(OnlineClassifier):
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
-
-    solvers: ClassVar = ("forgetron",)
 
     budget: int = 100
     _: KW_ONLY
@@ -335,8 +331,6 @@ class BudgetPerceptronClassifier(OnlineClassifier):
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
-
-    solvers: ClassVar = ("cks", "perceptron-oldest", "perceptron-random")
 
     budget: int = 100
     _: KW_ONLY
@@ -364,7 +358,6 @@ class ProjectronClassifier(OnlineClassifier):
         As of `PerceptronClassifier`.
     """
 
-    solvers: ClassVar = ("projectron++",)
     of_all_rows: ClassVar = ("budget",)
 
     eta: float = 0.1
@@ -402,8 +395,6 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
-
-    solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
 
     budget: int | None = 100
     _: KW_ONLY
