@@ -272,6 +272,18 @@ def test_what_is_refused_takes_no_column() -> None:
     assert model.predict_one({"y": 1.0, "z": -1.0}) in {"a", "b"}
 
 
+@pytest.mark.parametrize(
+    ("column", "labels", "words"),
+    [([1.0, 2.0, 3.0], [True, False], "X has 3 rows and y 2 labels"), ([1.0, None, 3.0], [True] * 3, "must be finite"),
+     ([1.0, 2.0, 3.0], [True, False, 7], "the label 7 is not in classes"), ([1.0, 2.0, 1e200], [True] * 3, "scale")],
+)  # fmt: skip
+def test_of_many_all_are_learned_or_none(column: list[Any], labels: list[Any], words: str) -> None:
+    model = river.BudgetedPegasos()
+    with pytest.raises(ValueError, match=words):
+        model.learn_many(pd.DataFrame({"a": column}), pd.Series(labels))
+    assert (model._columns, model.predict_one({"a": 1.0})) == ({}, None)
+
+
 def test_features_beyond_the_columns_are_ignored_with_one_warning() -> None:
     models = [river.Perceptron(classes=["a", "b"], n_features=2) for _ in range(2)]
     with warnings.catch_warnings(record=True) as warned:

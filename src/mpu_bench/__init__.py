@@ -32,4 +32,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from mpu_bench import estimators
 
-    return [*globals(), *_MODULES, *estimators.MODULES]
+    return [*globals(), *_MODULES, *estimators.__all__]

@@ -405,7 +405,8 @@ def texts_of(texts: pd.Series[Any]) -> NDArray[Any]:
     if pd.api.types.is_integer_dtype(texts):
         return np.array([MISSING if each is pd.NA else str(each) for each in texts.to_list()], object)
     if pd.api.types.is_numeric_dtype(texts) and not pd.api.types.is_bool_dtype(texts):
-        numbers = texts.to_numpy(np.float64, na_value=np.nan)
+        dtype: Any = texts.dtype
+        numbers = texts.to_numpy(getattr(dtype, "numpy_dtype", dtype), na_value=np.nan)
         return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
     if isinstance(texts.dtype, pd.CategoricalDtype):
         return texts_of(_categories(texts))[texts.cat.codes.to_numpy()]
@@ -426,21 +427,22 @@ def _text(cell: Any) -> str:
     if cell is None or cell is pd.NA:
         return MISSING
     if isinstance(cell, float | np.floating) and np.isfinite(cell):
-        return plain_number(float(cell))
+        return plain_number(cell)
     return str(cell).strip()
 
 
 def label_key(word: str) -> str:
-    """Return what two texts of one label have in common: ``1`` for 1.0 and +1, a whole number to its last digit."""
+    """Return what two texts of one label have in common: ``1`` for 1.0 and +1 to the last digit, true for True."""
     if _INTEGER.fullmatch(word := word.strip()):
         return str(int(word))
     number = _number(word)
-    return word if math.isnan(number) else str(int(number)) if number.is_integer() else repr(number)
+    return _value_of(word) if math.isnan(number) else str(int(number)) if number.is_integer() else repr(number)
 
 
-def plain_number(number: float) -> str:
-    """Return a number as short as it can be written: ``1`` for 1.0."""
-    return str(int(number)) if float(number).is_integer() and abs(number) < _LARGEST_WHOLE else repr(float(number))
+def plain_number(number: float | np.floating[Any]) -> str:
+    """Return a number as short as it can be written in its precision: ``1`` for 1.0."""
+    number = float(str(number))
+    return str(int(number)) if number.is_integer() and abs(number) < _LARGEST_WHOLE else repr(number)
 
 
 def rows_of_matrix(matrix: Any, sparse: bool) -> Rows:

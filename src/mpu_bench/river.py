@@ -104,12 +104,17 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         ValueError
             If a parameter is outside its range, if the label is none of ``classes``, or if a number is not finite.
         """
+        self._learn([x], [y])
+
+    def _learn(self, examples: Sequence[Mapping[Any, Any]], labels: Sequence[Any]) -> None:
+        """Learn from examples in their order, or, where one is refused, from none."""
         known = len(self._columns)
         try:
-            label, row = self._label(y), self._row(x, new_names=True)
-            learner = self._learner or self._begun(row)
+            numbers = np.array([*map(self._label, labels)], np.int32)
+            rows = np.concatenate([self._row(x, new_names=True) for x in examples])
+            learner = self._learner or self._begun(rows[:1])
             with as_value_error():
-                learner.learn(self._solver, Dense(row), np.array([label], np.int32))
+                learner.learn(self._solver, Dense(rows), numbers)
         except ValueError:  # of what is not learned no name gets a column
             while len(self._columns) > known:
                 self._columns.popitem()
@@ -127,9 +132,11 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         return dict(zip(self.classes, self._probabilities(self._row(x, new_names=False))[0].tolist(), strict=True))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series[Any]) -> None:
-        """Learn from one example after the other, as `learn_one` does; of a missing cell raise ValueError."""
-        for x, label in zip(X.to_dict("records"), y, strict=True):
-            self.learn_one(x, label)
+        """Learn from one example after the other; raise ValueError as `learn_one`, and then none is learned."""
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} rows and y {len(y)} labels; each row needs one")
+        if len(X):
+            self._learn(X.to_dict("records"), list(y))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """Return the label of every example; None before anything is learned."""

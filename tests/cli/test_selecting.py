@@ -16,6 +16,7 @@ import pytest
 
 import mpu_bench
 from command_line import COMMAND, Called, environment
+from mpu_bench.cli import selecting
 from mpu_bench.cli.options import Metric
 from mpu_bench.files import process_lock
 from mpu_bench.models.evaluation import METRICS
@@ -228,6 +229,14 @@ def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Call
     done = mpu_bench_command("try", "digits", "--positive", "8", "--split", "0.5", "--missing", "drop")
     assert done.returncode == 2
     assert "--split, --missing: cannot be given for 'digits', which is a dataset with a card, not a file" in done.stderr
+
+
+def test_beside_a_test_file_the_seed_is_of_the_search_alone(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x,y\n1,a\n2,b\n3,a\n", encoding="utf-8")
+    test = str(tmp_path / "b.csv")
+    _, _, said = selecting._dataset(str(tmp_path / "a.csv"), {"test": test, "seed": 3})
+    assert said == {"test": test, "missing": "median"}
 
 
 def test_in_svmlight_text_nothing_is_missing(place: Path, mpu_bench_command: Called) -> None:

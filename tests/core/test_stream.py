@@ -7,7 +7,8 @@ from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Stream
 from mpu_bench.errors import DataError
-from mpu_bench.kernels import Linear
+from mpu_bench.kernels import Gaussian, Linear
+from mpu_bench.kernels.precision import precision_for
 from mpu_bench.solvers.linear.dcd import DCD
 from mpu_bench.solvers.online.perceptron import Perceptron
 from oracles import toys
@@ -95,3 +96,12 @@ def test_a_stream_of_one_class_is_refused():
     problem = replace(problem, counts=(0, 60))
     with pytest.raises(DataError, match="toy: all training examples are of class 'class 1'; two classes are needed"):
         Perceptron().start(problem, Linear(), 0)
+
+
+def test_the_precision_is_that_of_all_blocks():
+    _, problem = streamed(60, 20)
+    assert precision_for(problem, Gaussian(0.5), "single") == "single"
+    far = replace(
+        problem, make=lambda number: (Dense(problem.train.values + np.float32(1000 * number)), problem.labels)
+    )
+    assert precision_for(far, Gaussian(0.5), "single") == "double"

@@ -24,7 +24,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import mpu_bench
-from classifiers import ALL, FORMS, blobs, made
+from classifiers import ALL, FORMS, SOLVERS, blobs, made
 from mpu_bench import estimators, solvers
 from mpu_bench.core.models import FourierModel
 from mpu_bench.estimators.mixins import KernelClassifier, WeightedClassifier
@@ -62,7 +62,8 @@ _EXACTLY = {
 
 
 def test_every_system_is_of_one_class() -> None:
-    used = [solver for name in ALL for solver in getattr(mpu_bench, name).solvers]
+    used = [solver for name in ALL for solver in SOLVERS[name]]
+    assert set(ALL) <= set(dir(mpu_bench))
     own = {name for name, target in solvers.SOLVERS.items() if target.startswith("mpu_bench.")}  # not of plugins
     assert sorted(used) == sorted(own - _NO_CLASS)
 

@@ -175,6 +175,15 @@ def test_a_budget_that_memory_is_too_small_for_is_told(name: str, parameters: di
         made(name, **parameters).fit(X, y)
 
 
+def test_another_fault_of_a_start_is_not_taken_for_one_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: Any) -> None:
+        raise ValueError("something else")
+
+    monkeypatch.setattr("mpu_bench.solvers.online.forgetron.Forgetron.start", start)
+    with pytest.raises(ValueError, match=r"^something else$"):
+        made("ForgetronClassifier", budget=10).fit(*blobs(2))
+
+
 @pytest.mark.parametrize(("name", "parameters"), FORMS, ids=str)
 @pytest.mark.parametrize("way", ["pickle", "memory map", "plain arrays"])
 def test_a_saved_model_goes_on_learning(name: str, parameters: dict[str, Any], way: str, tmp_path: Path) -> None:

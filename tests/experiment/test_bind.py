@@ -41,6 +41,13 @@ def test_mean_squared_distance_is_that_over_all_pairs(kind: str, seed: int) -> N
     assert bind.mean_squared_distance(rows_of(values, kind), 4) == pytest.approx(np.mean(distances), abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_distances_do_not_depend_on_the_origin(kind: str) -> None:
+    values = np.random.default_rng(0).integers(0, 8, (50, 4)) + 2.0**24 - 8
+    distances = [np.sum((a - b) ** 2) for a in values for b in values]
+    assert bind.mean_squared_distance(rows_of(values, kind), 4) == pytest.approx(np.mean(distances), rel=1e-12)
+
+
 def test_kernels_by_the_data() -> None:
     values = np.eye(4)
     problem = problem_of(rows_of(values, "dense"), np.arange(4) % 2, 4)

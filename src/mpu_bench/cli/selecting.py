@@ -134,6 +134,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
                 f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card, not a file"
             )
         return file, {key: wishes[key] for key in ("positive",) if key in wishes}, wishes
+    wishes = {key: wish for key, wish in wishes.items() if key != "seed" or "test" not in wishes}  # it draws no rows
     name, said = name_of(Path(file)), wishes_of(wishes, "try")
     if (
         "missing" not in wishes

@@ -12,53 +12,56 @@ from typing import Any
 
 from mpu_bench import solvers
 
-#: class -> the module that it is in
+#: class -> the module that it is in, and the solvers that it may use
 MODULES = {
-    "MPUClassifier": "linear",
-    "MarginPerceptronClassifier": "linear",
-    "DCDClassifier": "linear",
-    "SVMPerfClassifier": "linear",
-    "PegasosClassifier": "linear",
-    "PerceptronClassifier": "online",
-    "ForgetronClassifier": "online",
-    "BudgetPerceptronClassifier": "online",
-    "ProjectronClassifier": "online",
-    "BudgetedPegasosClassifier": "online",
-    "SBPClassifier": "batch",
-    "SDCAClassifier": "batch",
-    "SMOClassifier": "batch",
-    "RandomFourierClassifier": "batch",
-    "CoreVectorClassifier": "balls",
-    "FrankWolfeClassifier": "balls",
+    "MPUClassifier": ("linear", "mpu"),
+    "MarginPerceptronClassifier": ("linear", "margin-perceptron"),
+    "DCDClassifier": ("linear", "dcd"),
+    "SVMPerfClassifier": ("linear", "svmperf"),
+    "PegasosClassifier": ("linear", "pegasos", "pegasos-kernel"),
+    "PerceptronClassifier": ("online", "perceptron"),
+    "ForgetronClassifier": ("online", "forgetron"),
+    "BudgetPerceptronClassifier": ("online", "cks", "perceptron-oldest", "perceptron-random"),
+    "ProjectronClassifier": ("online", "projectron++"),
+    "BudgetedPegasosClassifier": ("online", "bpegasos", "pegasos-multiclass"),
+    "SBPClassifier": ("batch", "sbp"),
+    "SDCAClassifier": ("batch", "sdca"),
+    "SMOClassifier": ("batch", "smo"),
+    "RandomFourierClassifier": ("batch", "rff"),
+    "CoreVectorClassifier": ("balls", "cvm"),
+    "FrankWolfeClassifier": ("balls", "fw", "mfw"),
 }
+_NOT_TRAINED_HERE = ("mpu_bench.solvers.external.", "mpu_bench.solvers.optimum:")
+
+
+def solvers_made() -> dict[str, str]:
+    """Return the solvers that none of these uses by the names of their classifiers; none external, and no optimum."""
+    used = {solver for _, *of_class in MODULES.values() for solver in of_class}
+    free = {name: solvers.SOLVERS[name] for name in solvers.OWN if name not in used}
+    return {
+        f"{target.partition(':')[2]}Classifier": name
+        for name, target in free.items()
+        if not target.startswith(_NOT_TRAINED_HERE)
+    }
 
 
 @cache
 def made() -> dict[str, Any]:
-    """Return the classifiers made of the solvers that none above uses, by name; none of external solvers and optima."""
+    """Return the classifiers made of the solvers that none above uses, by name."""
     from mpu_bench.estimators.of_solver import classifier
-    from mpu_bench.solvers import optimum
 
-    used = {solver for name in MODULES for solver in _imported(name).solvers}
-    kinds = {name: solvers.load(name) for name in solvers.OWN}
-    ours = {name: kind for name, kind in kinds.items() if kind.sliceable and kind.__module__ != optimum.__name__}
-    free = [kind for name, kind in ours.items() if name not in used]
-    return {f"{kind.__name__}Classifier": classifier(kind) for kind in free}
-
-
-def _imported(name: str) -> Any:
-    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    return {name: classifier(solvers.load(solver)) for name, solver in solvers_made().items()}
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return [*MODULES, *made()]
+        return [*MODULES, *solvers_made()]
     if name in MODULES:
-        return _imported(name)
-    if name.endswith("Classifier") and name in made():
+        return getattr(import_module(f"{__name__}.{MODULES[name][0]}"), name)
+    if name in solvers_made():
         return made()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *MODULES]  # without those made: completion imports nothing heavy
+    return [*globals(), *MODULES, *solvers_made()]

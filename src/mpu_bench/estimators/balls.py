@@ -58,8 +58,6 @@ class CoreVectorClassifier(_BallClassifier):
         As of `SBPClassifier`. The rows must have one length in the kernel's space, as with ``"rbf"``.
     """
 
-    solvers: ClassVar = ("cvm",)
-
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._ball("cvm", add="all")
 
@@ -80,8 +78,6 @@ class FrankWolfeClassifier(_BallClassifier):
     kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `SBPClassifier`.
     """
-
-    solvers: ClassVar = ("fw", "mfw")
 
     _: KW_ONLY
     modified: bool = True

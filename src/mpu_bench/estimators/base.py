@@ -116,8 +116,6 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         optimum. A fit that ends with one above 0.1, or before the solver's own end, warns (`ConvergenceWarning`).
     """
 
-    #: names in `mpu_bench.solvers.SOLVERS` of the solvers that a class may use
-    solvers: ClassVar[tuple[str, ...]]
     #: what of a solver that comes to an end of its own ``max_iter`` bounds; None where the solver itself counts to it
     bounds: ClassVar[Literal["passes", "iterations"] | None] = None
 

@@ -45,7 +45,6 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
         trains once more for each of five folds.
     """
 
-    solvers: ClassVar = ("sbp",)
     why_no_weights: ClassVar = "nu is the mean slack of all rows alike"
 
     nu: float = 0.01
@@ -72,8 +71,6 @@ class SDCAClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifi
     kernel, gamma, degree, coef0, cache_size, multi_class, n_jobs, max_seconds, random_state, verbose, probability
         As of `SBPClassifier`.
     """
-
-    solvers: ClassVar = ("sdca",)
 
     C: float = 1.0
     _: KW_ONLY
@@ -105,7 +102,6 @@ class SMOClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifie
         Nothing is random.
     """
 
-    solvers: ClassVar = ("smo",)
     bounds: ClassVar = "iterations"
 
     C: float = 1.0
@@ -139,7 +135,6 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
         As of `SBPClassifier`.
     """
 
-    solvers: ClassVar = ("rff",)
     bounds: ClassVar = "passes"
 
     C: float = 1.0

@@ -87,8 +87,6 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
         trains once more for each of five folds.
     """
 
-    solvers: ClassVar = ("mpu",)
-
     C: float = 1.0
     _: KW_ONLY
     kernel: str | KernelFunction = "linear"
@@ -118,7 +116,6 @@ class MarginPerceptronClassifier(MarginClassifier):
         As of `MPUClassifier`.
     """
 
-    solvers: ClassVar = ("margin-perceptron",)
     why_no_weights: ClassVar = "a hard margin has no losses to weigh"
 
     accuracy: float = 0.01
@@ -157,7 +154,6 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
         As of `MPUClassifier`.
     """
 
-    solvers: ClassVar = ("dcd",)
     bounds: ClassVar = "passes"
 
     C: float = 1.0
@@ -190,7 +186,6 @@ class SVMPerfClassifier(AugmentedClassifier, WeightedClassifier):
         Nothing is random.
     """
 
-    solvers: ClassVar = ("svmperf",)
     bounds: ClassVar = "passes"
 
     C: float = 1.0
@@ -229,8 +224,6 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
     probability
         As of `MPUClassifier`.
     """
-
-    solvers: ClassVar = ("pegasos", "pegasos-kernel")
 
     C: float = 1.0
     _: KW_ONLY

@@ -77,7 +77,6 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     ]
     module = sys._getframe(1).f_globals.get("__name__", solver.__module__)  # of the variable, as pickle wants it
     namespace = {
-        "solvers": (solver.name,),
         "_solver": made,
         "__doc__": _documentation(solver, words),
         "__module__": module,

@@ -6,6 +6,7 @@ however they are cut, leave the same model as all at once.
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
@@ -238,8 +239,9 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         budget = vars(self).get("budget")
         try:
             return self._started(solver, problem, kernel, seed)
-        except (MemoryError, OverflowError, ValueError) as fault:  # of numpy, as large as the budget is
-            if budget is None:
+        except (MemoryError, OverflowError, ValueError) as fault:
+            is_of_numpy = budget is not None and 8 * int(budget) * max(int(budget), problem.features) > sys.maxsize
+            if budget is None or (isinstance(fault, ValueError) and not is_of_numpy):
                 raise
             raise ValueError(f"budget is {budget}; too many for the memory of this machine; choose fewer") from fault
 
@@ -289,8 +291,6 @@ class PerceptronClassifier(OnlineClassifier):
         learned.
     """
 
-    solvers: ClassVar = ("perceptron",)
-
     _: KW_ONLY
     precision: str = "single"
 
@@ -309,8 +309,6 @@ class ForgetronClassifier(OnlineClassifier):
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
-
-    solvers: ClassVar = ("forgetron",)
 
     budget: int = 100
     _: KW_ONLY
@@ -333,8 +331,6 @@ class BudgetPerceptronClassifier(OnlineClassifier):
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
-
-    solvers: ClassVar = ("cks", "perceptron-oldest", "perceptron-random")
 
     budget: int = 100
     _: KW_ONLY
@@ -362,7 +358,6 @@ class ProjectronClassifier(OnlineClassifier):
         As of `PerceptronClassifier`.
     """
 
-    solvers: ClassVar = ("projectron++",)
     of_all_rows: ClassVar = ("budget",)
 
     eta: float = 0.1
@@ -400,8 +395,6 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     max_iter, shuffle, kernel, gamma, degree, coef0, precision, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """
-
-    solvers: ClassVar = ("bpegasos", "pegasos-multiclass")
 
     budget: int | None = 100
     _: KW_ONLY

@@ -81,14 +81,14 @@ def build_kernel(choice: KernelChoice, problem: Problem) -> Kernel:
 
 
 def mean_squared_distance(rows: Rows, features: int) -> float:
-    """Return the mean of ||x - x'||^2 over all pairs of rows: 2 (mean ||x||^2 - ||mean x||^2)."""
+    """Return the mean of ||x - x'||^2 over all pairs of rows: twice the sum of the variances of the columns."""
     if isinstance(rows, Dense):
-        values = rows.values.astype(np.float64)
-        return float(2 * (np.mean(np.sum(values**2, axis=1)) - np.sum(np.mean(values, axis=0) ** 2)))
+        return float(2 * np.sum(np.var(rows.values, axis=0, dtype=np.float64)))
     n = len(rows.starts) - 1
     weights = np.ones(len(rows.indices)) if isinstance(rows, Ones) else rows.values.astype(np.float64)
     mean = np.bincount(rows.indices, weights=weights, minlength=features) / n
-    return float(2 * (np.sum(weights**2) / n - np.sum(mean**2)))
+    zeros = n - np.bincount(rows.indices, minlength=features)
+    return float(2 * (np.sum((weights - mean[rows.indices]) ** 2) + np.sum(zeros * mean**2)) / n)
 
 
 def warm_up_problem(problem: Problem) -> Problem:

@@ -22,4 +22,7 @@ def test_a_class_to_the_letter_is_that_class():
 def test_a_star_takes_every_other_label():
     labels = Labels({"normal": ("normal.",), "attack": ("*",)})
     assert labels.of_texts(["smurf.", "normal.", "neptune."]).tolist() == [1, 0, 1]
-    assert Labels({"eight": ("8",), "rest": ("*",)}).of_numbers(np.array([3.0, 8.0])).tolist() == [1, 0]
+    assert labels.of_texts(["", "NA", "?"]).tolist() == [-1] * 3
+    numbers = np.array([3.0, 8.0, np.nan])
+    assert Labels({"eight": ("8",), "rest": ("*",)}).of_numbers(numbers).tolist() == [1, 0, -1]
+    assert Labels({"unknown": ("?",), "rest": ("*",)}).of_texts(["?", "a"]).tolist() == [0, 1]

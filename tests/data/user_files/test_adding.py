@@ -56,6 +56,19 @@ def test_what_was_wished(table: Path, tmp_path: Path) -> None:
     assert card_of(table, label="color").classes.keys() == {"blue", "red"}
 
 
+@pytest.mark.parametrize("key", ["split", "seed"])
+def test_rows_of_a_test_file_are_not_drawn(key: str) -> None:
+    with pytest.raises(ValueError, match=f"the test part comes from a file of its own; leave '{key}' or 'test' out"):
+        Wishes.model_validate({"test": "test.csv", key: 0.5 if key == "split" else 1})
+
+
+def test_a_class_of_the_test_file_alone_is_told(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("age,color,id,y\n1,red,u1,perhaps\n", encoding="utf-8")
+    assert look(table, Wishes(test=str(tmp_path / "test.csv"))).notes == [
+        "no training row is of class 'perhaps': every such test row will be an error"
+    ]
+
+
 def test_svmlight(tmp_path: Path) -> None:
     path = tmp_path / "mine.svm"
     path.write_text("+1 0:1 3:2\n-1 2:1\n1 1:1\n", encoding="utf-8")

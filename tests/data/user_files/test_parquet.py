@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mpu_bench.data.readers.blocks import Labels
 from mpu_bench.data.user_files.adding import Wishes, look
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
-from mpu_bench.preprocessing import parsed_numbers, texts_of
+from mpu_bench.preprocessing import label_key, parsed_numbers, texts_of
 
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +55,27 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     np.testing.assert_array_equal(parsed_numbers(first["whole"])[0], [1, np.nan])
     np.testing.assert_array_equal(first["price"], [1.5, np.nan])
     assert first["word"].to_list() == ["a", None]
-    assert first["flag"].to_list() == ["true", "false"]
+    assert first["flag"].to_list() == ["True", "False"]
+    assert second["flag"].to_list() == [None]
     assert first["day"].to_list() == ["2020-01-02"] * 2
+
+
+def test_labels_are_those_of_a_text_of_the_same_data(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    numbers = [0.1, 0.2, 123456789.0, 1e20] * 10
+    data = pd.DataFrame(
+        {"x": range(40), "flag": [True, False] * 20} | {f"f{b}": np.array(numbers, f"f{b}") for b in (4, 8)}
+    )
+    data["f2"] = np.array([0.1, 0.2] * 20, np.float16)
+    data.to_parquet(tmp_path / "mine.parquet")
+    data.to_csv(tmp_path / "mine.csv", index=False)
+    for label in ("flag", "f2", "f4", "f8"):
+        classes = [look(tmp_path / f"mine.{form}", Wishes(label=label)).card["classes"] for form in ("parquet", "csv")]
+        assert [*map(label_key, classes[0])] == [*map(label_key, classes[1])]
+    assert Labels({"yes": ("true",), "no": ("false",)}).of_texts(["True", "False"]).tolist() == [
+        0,
+        1,
+    ]  # of earlier cards
 
 
 def test_long_whole_numbers_stay_apart(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mpu_bench.data.download.compression import HEAD_BYTES, open_content, other_
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.errors import DataError
 from mpu_bench.files import open_regular
-from mpu_bench.preprocessing import label_key
+from mpu_bench.preprocessing import MISSING_WORDS, label_key
 
 BLOCK_BYTES = 4 << 20
 _LONGEST_LINE_BYTES = 1 << 27
@@ -150,7 +150,7 @@ class Labels:
     Parameters
     ----------
     classes : mapping of str to tuple of str
-        The labels of each class, in the order of the indices. ``*`` stands for every other label.
+        The labels of each class, in the order of the indices. ``*`` stands for every other label that is not missing.
     """
 
     def __init__(self, classes: Mapping[str, tuple[str, ...]]) -> None:
@@ -165,7 +165,8 @@ class Labels:
         """Return the class of one label, or -1 if it has none."""
         word = label.strip()
         alike = self._alike.get(label_key(word), set())
-        return self._exact.get(word, min(alike) if len(alike) == 1 else self._other)
+        other = -1 if word in MISSING_WORDS else self._other
+        return self._exact.get(word, min(alike) if len(alike) == 1 else other)
 
     def of_texts(self, labels: Any) -> NDArray[np.int32]:
         """Return the classes of many labels written as text, shape (m,); -1 where there is none."""

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -77,7 +77,7 @@ class Wishes(Strict):
     positive: Annotated[Texts | None, BeforeValidator(_quoted)] = None
     test: str | None = None
     split: Annotated[float, Field(gt=0, lt=1)] | None = None
-    seed: Seed = 0
+    seed: Seed | None = None
     missing: Missing = "refuse"
     scale: Literal["none", "standard", "unit-interval"] | None = None
     header: bool | None = None
@@ -87,8 +87,9 @@ class Wishes(Strict):
 
     @model_validator(mode="after")
     def _has_one_test_part(self) -> Self:
-        if self.test is not None and self.split is not None:
-            raise MisfitError("split", "the test part comes from a file of its own; leave 'split' or 'test' out")
+        for key in ("split", "seed"):
+            if self.test is not None and getattr(self, key) is not None:
+                raise MisfitError(key, f"the test part comes from a file of its own; leave '{key}' or 'test' out")
         return self
 
 
@@ -136,7 +137,15 @@ def look(path: Path, wishes: Wishes, advance: Callable[[int], None] = lambda _co
         files.append(_open(Path(wishes.test), wishes, advance, first))
     added = _examples(files, wishes) if first.format == "svmlight" else _table(files, wishes)
     _check_positive(added, wishes, path)
-    return added
+    return replace(added, notes=[*added.notes, *_never_trained(added.counted)])
+
+
+def _never_trained(counted: Counted) -> list[str]:
+    """Return a note on classes that only the test file holds."""
+    if not (names := [f"'{name}'" for name in counted.classes if name not in counted.train]):
+        return []
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return [f"no training row is of class {', '.join(names[:_MOST_NAMED])}{more}: every such test row will be an error"]
 
 
 def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: UserFile | None = None) -> UserFile:
@@ -260,7 +269,7 @@ def _common(kind: str, files: Sequence[UserFile], wishes: Wishes, counted: Count
         "kind": kind,
         "files": {name: {"path": os.path.abspath(file.path)} for name, file in zip(names, files, strict=True)},  # noqa: PTH100
         "train": names[0],
-        **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed}}),
+        **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed or 0}}),
         "classes": counted.classes,
         **({"positive": [_class_of(each, counted.classes) for each in wishes.positive]} if wishes.positive else {}),
     }

@@ -41,7 +41,7 @@ def parquet_columns(file: SourceFile) -> list[str]:
 def parquet_pieces(file: SourceFile, names: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
     """Yield so many rows at a time, the parquet_columns called ``names``.
 
-    Numbers are float64, NaN where one is missing, whole ones Int64; all else is text, or None.
+    Numbers are floats, NaN where one is missing, whole ones Int64; all else is text, or None.
     """
     with _opened(file) as opened:
         for batch in opened.iter_batches(rows):
@@ -92,7 +92,10 @@ def _parquet_column(array: Any, kind: str) -> Any:
         missing = array.is_null().to_numpy(zero_copy_only=False)
         return pd.arrays.IntegerArray(array.fill_null(0).to_numpy(zero_copy_only=False).copy(), missing)
     if kind == "number":
-        return array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+        array = array.cast(pyarrow.float64(), safe=False) if pyarrow.types.is_decimal(array.type) else array
+        return array.to_numpy(zero_copy_only=False)
+    if pyarrow.types.is_boolean(array.type):  # as text files have them
+        return pd.Series([None if each is None else str(each) for each in array.to_pylist()], dtype=object)
     return pd.Series(array.cast(pyarrow.large_string()).to_pylist(), dtype=object)
 
 
@@ -151,7 +154,7 @@ class UserFile:
         Yields
         ------
         DataFrame
-            Texts as they stand in the file; of Parquet, numbers as float64, all else as texts.
+            Texts as they stand in the file; of Parquet, numbers as numbers, all else as texts.
 
         Raises
         ------
