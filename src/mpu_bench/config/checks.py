@@ -11,6 +11,7 @@ from mpu_bench.config.choices import DatasetChoice, SolverChoice
 from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.rules import check_judging
 from mpu_bench.config.schema import File
+from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node
 
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run reaches
@@ -50,7 +51,16 @@ def check_together(
         _check_suboptimality(content, choices, document["stop"]["suboptimality"])
     _check_ends(content, choices, entries)
     check_judging(content, document.root, labels)
+    _check_sentences(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
+
+
+def _check_sentences(content: File, node: Node) -> None:
+    """Reject explanations of a sentence that the paper does not have, nor, by its words, a claim of the config."""
+    claimed = {each.claim for each in content.claims} | {each.name for each in sentences(content.paper or "")}
+    for position, each in enumerate(content.explained):
+        if each.sentence is not None and each.sentence not in claimed:
+            raise node[position]["sentence"].unknown("sentence", each.sentence, claimed)
 
 
 def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
