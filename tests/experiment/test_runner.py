@@ -266,15 +266,19 @@ def test_code_of_several_kinds_is_compiled_ahead(tmp_path: Path, read, monkeypat
     assert compiled() == []  # its run compiles what is of one kind
 
 
-def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read) -> None:
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [({}, 0.016), ({"id": "x", "commit": "another"}, 0.016), ({"id": "x", "memory_gb": 0.5}, math.inf)],
+)
+def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read, change, known: float) -> None:
     pool, text = MadeUpPool(1), SMALL + "solvers: [dcd]\n"
     run_made_up(tmp_path, read, pool, text)
     with Store(folder_of(tmp_path)) as store:
         (record,), (machine,) = store.records(), store.environments()
-        store.save(replace(record, probe_seconds=0.016), [], machine)
+        store.save(replace(record, probe_seconds=0.016, machine=None), [], machine | change)
     pool.probe_seconds = 0.008
     run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear, mpu]"))
-    assert pool.fastest_probes == [math.inf, 0.016, 0.008]
+    assert pool.fastest_probes == [math.inf, known, 0.008]
 
 
 def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:
