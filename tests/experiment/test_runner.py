@@ -18,6 +18,7 @@ from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.experiment import machine_code, plan, runner
 from mpu_bench.experiment.messages import Task
+from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.options import RunOptions
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Record, RunStatus
@@ -409,6 +410,21 @@ def test_an_optimum_read_again_from_the_cache_changes_nothing(tmp_path: Path, re
     assert begun(pool) == ["optimum", "mpu"]
     assert run_made_up(tmp_path, read, pool, text)
     assert begun(pool) == []
+
+
+def test_an_optimum_read_from_the_cache_was_made_on_the_machine_that_made_it(tmp_path: Path, read) -> None:
+    text, another = f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n", {"id": "x", "processor": "another"}
+    run_made_up(tmp_path, read, MadeUpPool(1), text)
+    with Store(folder_of(tmp_path)) as store:
+        (optimum,) = (record for record in store.records() if record.solver == "optimum")
+        (_, points, _) = OptimaCache(tmp_path / "home", str).load(optimum.run_id)
+    OptimaCache(tmp_path / "home", str).save(optimum.run_id, (optimum, points, another))
+    folder_of(tmp_path).rename(tmp_path / "before")
+    run_made_up(tmp_path, read, MadeUpPool(1), text)
+    with Store(folder_of(tmp_path)) as store:
+        made_on = {each["id"]: each["processor"] for each in store.environments()}
+        assert made_on.pop("x") == "another"
+        assert len(made_on) == 1
 
 
 def test_rows_of_an_earlier_version_are_believed_where_their_sources_are_finished(tmp_path: Path, read) -> None:

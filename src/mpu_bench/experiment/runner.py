@@ -291,7 +291,8 @@ class _Session:
                     if outcome.environment is None:  # of this machine, and for workers that start later
                         self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
                     if outcome.task.run_id in self._optima and outcome.record.is_finished:
-                        self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
+                        made_on = outcome.environment or self._machine
+                        self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints, made_on))
                 # while that is saved the next one runs, unless one that comes before it waits for what is saved
                 awaited = any(each and each.task.run_id in self._sources for each in outcomes)
                 if ready and self.pool.has_room and not awaited:
