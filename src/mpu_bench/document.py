@@ -129,7 +129,8 @@ class Document:
         for above, target in targets:
             if not isinstance(target, dict):
                 raise self.error(f"{locations.text}: '{'.'.join(map(str, names))}' holds no keys")
-            if merged and isinstance(target.get(last), dict) and isinstance(value, Mapping):
+            is_part = isinstance(value, Mapping) and "otherwise" not in value  # which says what holds for all others
+            if merged and isinstance(target.get(last), dict) and is_part:
                 for name, new in value.items():
                     self.put(Change((*names, last, name), new, locations.below((name,)), merged=True))
             else:

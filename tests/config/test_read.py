@@ -50,6 +50,16 @@ PROFILED = (
 )
 
 
+@pytest.mark.parametrize(
+    ("profiled", "expected"),
+    [("checkerboard: 2", 2), ("otherwise: 1", 1), ("checkerboard: 3, otherwise: 1", 3)],
+)
+def test_a_profile_that_says_what_holds_otherwise_says_all(read, profiled: str, expected: int) -> None:
+    text = HEAD + "repeats: {per-dataset: {checkerboard: 5, otherwise: 4}}\nsolvers: [mpu]\n"
+    experiment = read(f"{text}profiles:\n  ci: {{repeats: {{per-dataset: {{{profiled}}}}}}}\n", profile="ci")
+    assert len(experiment.seeds_on.get("checkerboard", experiment.seeds)) == expected
+
+
 def test_a_profile_overrides_keys_and_has_results_of_its_own(read) -> None:
     experiment = read(PROFILED, profile="ci")
     assert experiment.seeds == (0,)

@@ -54,6 +54,12 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
         ("explained: [{column: nu, solver: mpv, because: x, evidence: adult}]", "explained.solver: there is no solver"),
         ("explained: [{column: nu, table: t, because: x, evidence: adult}]", "explained.table: there is no table 't'"),
         ("explained: [{column: nux, table: sbp-table2, because: x, evidence: y}]", "sbp-table2 has no column 'nux'"),
+        ("explained: [{column: nu, dataset: adlut, because: x, evidence: y}]", "dataset: there is no dataset 'adlut'"),
+        ("explained: [{sentence: some, because: x, evidence: y}]", "explained.sentence: there is no sentence 'some'"),
+        (
+            "explained: [{sentence: faster-as-c-grow, because: x, evidence: y}]\npaper: frank-wolfe-2012",
+            "line 4: explained.sentence: there is no sentence 'faster-as-c-grow'; did you mean 'faster-as-c-grows'?",
+        ),
         ("explained: [{column: nu, because: x}]", "explained.evidence: this key is missing"),
     ],
 )

@@ -80,7 +80,13 @@ published: mpu-table1
         ("solvers: [mpu]\npublished: mpu-table9", "published: there is no table 'mpu-table9'; did you mean 'mpu-table"),
         ("solvers: [mpu]\nversion: 2", "line 4: version: this config is written for version 2"),
         ("solvers: [mpu]\nplugins: [absent.py]", "absent.py: no such file"),
+        ("solvers: [{cks: {vectors: 5}}]\nbudget: {vectors: 9}", "line 4: budget: no solver of this config takes its"),
         ("solvers: [mpu]\nstop: {suboptimality: 0.01}", "line 4: stop.suboptimality: needs the optimum"),
+        (
+            "solvers: [perceptron, margin-perceptron]\nstop: {suboptimality: 0.01, passes: 1}\noptimum: true",
+            "line 4: stop.suboptimality: no solver of this config has an objective whose optimum is known",
+        ),
+        ("solvers: [perceptron]\nstop: {gap: 0.1, passes: 1}", "line 4: stop.gap: no solver of this config has a gap"),
         ("solvers: [{mpu: {C: {per-dataset: {adult: 1}}}}]", "C.per-dataset: has no value for 'checkerboard'"),
         ("solvers: [{mpu: {C: {per-dataset: 3}}}]", "must give a value for each dataset"),
         ("solvers: [{mpu: {C: {per-dataset: {checkerboard: 0}}}}]", "solvers.mpu.C: must be greater than 0"),

@@ -34,8 +34,10 @@ def cache(tmp_path: Path, remarks: list[str]) -> OptimaCache:
 
 def test_what_is_kept_is_found_again(cache: OptimaCache, remarks: list[str]) -> None:
     assert cache.load("key") is None
-    cache.save("key", (record(RECORD), records([POINT, POINT])))
-    assert cache.load("key") == (record(RECORD), records([POINT, POINT]))
+    for environment in ({"id": "m", "processor": "another"}, None):  # an earlier version kept none
+        result = (record(RECORD), records([POINT, POINT]), environment)
+        cache.save("key", result)
+        assert cache.load("key") == result
     assert remarks == []
 
 
@@ -87,7 +89,7 @@ def test_what_cannot_be_written_is_a_remark_and_leaves_nothing(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", fail)
-    cache.save("key", (record(RECORD), []))
+    cache.save("key", (record(RECORD), [], None))
     (remark,) = remarks
     assert f"cannot be written ({os.strerror(number)})" in remark
     assert list((tmp_path / "optima").iterdir()) == []
@@ -105,7 +107,7 @@ def test_what_cannot_be_written_is_a_remark_and_leaves_nothing(
 def test_what_was_changed_by_one_digit_is_found_again(
     cache: OptimaCache, remarks: list[str], tmp_path: Path, was: str, becomes: str
 ) -> None:
-    cache.save("key", (record(RECORD), records([POINT])))
+    cache.save("key", (record(RECORD), records([POINT]), {"id": "m"}))
     path = tmp_path / "optima" / "key.json"
     path.write_text(path.read_text(encoding="utf-8").replace(was, becomes, 1), encoding="utf-8")
     assert cache.load("key") is None

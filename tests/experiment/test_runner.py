@@ -18,6 +18,7 @@ from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
 from mpu_bench.experiment import machine_code, plan, runner
 from mpu_bench.experiment.messages import Task
+from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.options import RunOptions
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Record, RunStatus
@@ -266,15 +267,19 @@ def test_code_of_several_kinds_is_compiled_ahead(tmp_path: Path, read, monkeypat
     assert compiled() == []  # its run compiles what is of one kind
 
 
-def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read) -> None:
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [({}, 0.016), ({"id": "x", "commit": "another"}, 0.016), ({"id": "x", "memory_gb": 0.5}, math.inf)],
+)
+def test_a_run_learns_of_the_fastest_probe_of_this_machine(tmp_path: Path, read, change, known: float) -> None:
     pool, text = MadeUpPool(1), SMALL + "solvers: [dcd]\n"
     run_made_up(tmp_path, read, pool, text)
     with Store(folder_of(tmp_path)) as store:
         (record,), (machine,) = store.records(), store.environments()
-        store.save(replace(record, probe_seconds=0.016), [], machine)
+        store.save(replace(record, probe_seconds=0.016, machine=None), [], machine | change)
     pool.probe_seconds = 0.008
     run_made_up(tmp_path, read, pool, text.replace("[dcd]", "[dcd, liblinear, mpu]"))
-    assert pool.fastest_probes == [math.inf, 0.016, 0.008]
+    assert pool.fastest_probes == [math.inf, known, 0.008]
 
 
 def test_a_run_carries_what_tells_whether_it_was_disturbed(execute) -> None:
@@ -405,6 +410,21 @@ def test_an_optimum_read_again_from_the_cache_changes_nothing(tmp_path: Path, re
     assert begun(pool) == ["optimum", "mpu"]
     assert run_made_up(tmp_path, read, pool, text)
     assert begun(pool) == []
+
+
+def test_an_optimum_read_from_the_cache_was_made_on_the_machine_that_made_it(tmp_path: Path, read) -> None:
+    text, another = f"{SMALL}{OPTIMUM}solvers: [{{mpu: {{C: 1}}}}]\n", {"id": "x", "processor": "another"}
+    run_made_up(tmp_path, read, MadeUpPool(1), text)
+    with Store(folder_of(tmp_path)) as store:
+        (optimum,) = (record for record in store.records() if record.solver == "optimum")
+        (_, points, _) = OptimaCache(tmp_path / "home", str).load(optimum.run_id)
+    OptimaCache(tmp_path / "home", str).save(optimum.run_id, (optimum, points, another))
+    folder_of(tmp_path).rename(tmp_path / "before")
+    run_made_up(tmp_path, read, MadeUpPool(1), text)
+    with Store(folder_of(tmp_path)) as store:
+        made_on = {each["id"]: each["processor"] for each in store.environments()}
+        assert made_on.pop("x") == "another"
+        assert len(made_on) == 1
 
 
 def test_rows_of_an_earlier_version_are_believed_where_their_sources_are_finished(tmp_path: Path, read) -> None:

@@ -63,7 +63,7 @@ def _read_plugin(data: bytes) -> None:
 
 def _optimum_examples() -> list[bytes]:
     folder = empty_place("optima-made")
-    OptimaCache(folder, str).save("key", (_RECORD, _POINTS))
+    OptimaCache(folder, str).save("key", (_RECORD, _POINTS, None))
     return [(folder / "optima" / "key.json").read_bytes()]
 
 

@@ -235,7 +235,6 @@ def _resume(folder: Path) -> None:
     with Store(folder, create=True) as opened:
         opened.finished()
         opened.row("r0")
-        opened.fastest_probe("m")
         opened.save_plan([_record(0)], {"name": "fuzzed"})
 
 

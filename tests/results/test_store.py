@@ -161,15 +161,6 @@ def test_published_numbers_stand_beside_the_measured(store: Store) -> None:
     assert row.published["train_seconds"] == 0.4
 
 
-def test_the_fastest_probe_of_a_machine_is_found(store: Store) -> None:
-    assert store.fastest_probe(MACHINE["id"]) == math.inf
-    store.save(record("a", probe_seconds=0.02), [POINT], MACHINE)
-    store.save(record("b", probe_seconds=0.016), [POINT], MACHINE)
-    store.save(record("c"), [POINT], MACHINE)
-    store.save(record("d", probe_seconds=0.01), [POINT], MACHINE | {"id": "another"})
-    assert store.fastest_probe(MACHINE["id"]) == 0.016
-
-
 def test_an_older_folder_stays_readable_when_a_quantity_is_new(store: Store) -> None:
     store.save_plan([planned("a")], {})
     store.save(record("a", objective=1.5), [POINT], MACHINE)
@@ -477,7 +468,6 @@ def test_rows_of_wrong_types_are_one_message_from_every_reader(tmp_path: Path, d
         with Store(folder, create=True) as store:
             store.finished({"a": {}})
             store.made_from({"x": "a"})
-            store.fastest_probe("m")
             store.save_plan([planned("b")], {})
     except StoreError as fault:
         assert str(folder) in str(fault)  # noqa: PT017 - a reader of other tables need not meet the damage

@@ -90,4 +90,6 @@ def test_rows_are_selected_by_columns_and_parameters_and_a_solver_without_budget
     assert points.selected(rows, Where(solver="cvm"), {"dataset": "adult", "C": 2}) == [rows[1]]
     assert points.selected(rows, Where(solver="cks"), {"dataset": "adult", "budget": 20}) == [rows[3]]
     assert points.selected(rows, Where(solver="cvm", parameters={"C": 1.0}), {"budget": 20}) == [rows[0]]
+    assert points.selected(rows, Where(solver="cvm", budget=20), {}) == []
+    assert points.selected(rows, Where(budget=20), {"budget": 10}) == [rows[3]]
     assert points.selected(rows, Where(dataset="web"), {"dataset": "adult"}) == []

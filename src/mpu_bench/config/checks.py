@@ -11,6 +11,7 @@ from mpu_bench.config.choices import DatasetChoice, SolverChoice
 from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.rules import check_judging
 from mpu_bench.config.schema import File
+from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node
 
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run reaches
@@ -44,13 +45,36 @@ def check_together(
     _check_classes(datasets, choices, entries)
     if content.stop.seconds_of is not None:
         _check_seconds_of(content.stop.seconds_of.solver, datasets, choices, document["stop"]["seconds_of"])
-    if content.budget is not None and all(choice.vectors is None for choice in choices):
+    if content.budget is not None and _vectors_of(choices).isdisjoint(content.budget.vectors):
         raise document["budget"].error("no solver of this config takes its vectors from here; remove the key")
     if content.stop.suboptimality is not None:
         _check_suboptimality(content, choices, document["stop"]["suboptimality"])
+    if content.stop.gap is not None and not any(map(_may_have_gap, choices)):
+        raise document["stop"]["gap"].error("no solver of this config has a gap; remove the key")
     _check_ends(content, choices, entries)
     check_judging(content, document.root, labels)
+    _check_sentences(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
+
+
+def _vectors_of(choices: Sequence[SolverChoice]) -> set[int | None]:
+    """Return how many vectors the solvers may keep, and those that try values for them."""
+    tried = (each.tried.get("vectors") for choice in choices if choice.tuning for each in choice.tuning.candidates)
+    return {*tried, *(choice.vectors for choice in choices)}
+
+
+def _may_have_gap(choice: SolverChoice) -> bool:
+    """Return whether a solver may certify a gap: one without an objective does not; a user's own may."""
+    is_own = solvers.plugin_of(choice.name) is not None
+    return is_own or any(solvers.load(name).objective_of(parameters) for name, parameters in choice.variants)
+
+
+def _check_sentences(content: File, node: Node) -> None:
+    """Reject explanations of a sentence that the paper does not have, nor, by its words, a claim of the config."""
+    claimed = {each.claim for each in content.claims} | {each.name for each in sentences(content.paper or "")}
+    for position, each in enumerate(content.explained):
+        if each.sentence is not None and each.sentence not in claimed:
+            raise node[position]["sentence"].unknown("sentence", each.sentence, claimed)
 
 
 def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:
@@ -59,6 +83,8 @@ def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: N
         raise node.error("needs the optimum; set optimum: true")
     if any(choice.tuning is not None for choice in choices):
         raise node.error("the optimum of what is tuned is not known before; use stop.gap")
+    if not any(solvers.load(each.name).optimum_solver(each.parameters, each.kernel.is_linear) for each in choices):
+        raise node.error("no solver of this config has an objective whose optimum is known; remove the key")
 
 
 def _check_seconds_of(

@@ -402,11 +402,11 @@ def check_judging(
         check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
     for position, fitted in enumerate(judging.fitted):
         below = node["fitted"][position]
-        _check_where(below, None, known)
+        _check_where(below, labels, known)
         check_column(fitted.table, fitted.column, below["column"], below["table"])
     for position, explained in enumerate(judging.explained):
         below = node["explained"][position]
-        _check_where(below, None, known)
+        _check_where(below, labels, known)
         if explained.table is not None:
             check_column(explained.table, explained.column or "", below["column"], below["table"])
 

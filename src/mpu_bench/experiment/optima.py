@@ -7,7 +7,7 @@ version without checksums, is computed again, with a remark.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from mpu_bench.quantities import Record
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.rows import DamagedError
 
-Result = tuple[Record, list[Record]]  # a run, and its checkpoints
+#: a run, its checkpoints, and the machine that made it; None where an earlier version did not keep which
+Result = tuple[Record, list[Record], Mapping[str, Any] | None]
 
 _LARGEST = 2**24  # bytes of a file
 
@@ -42,7 +43,7 @@ class OptimaCache:
         return self.home / "optima" / f"{key}.json"
 
     def load(self, key: str) -> Result | None:
-        """Return the row and the checkpoints of an optimum, or None where there is none that can be read."""
+        """Return an optimum, or None where there is none that can be read."""
         path = self._path(key)
         try:
             if not path.exists():
@@ -56,11 +57,12 @@ class OptimaCache:
     def save(self, key: str, result: Result) -> None:
         """Keep an optimum for other experiments."""
         path = self._path(key)
-        record, checkpoints = result
+        record, checkpoints, environment = result
         kept: dict[str, Any] = {"record": rows.to_keep(record), "checkpoints": list(map(rows.to_keep, checkpoints))}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            files.write_text(path, json.dumps(kept | {"checksum": provenance.content_hash(**kept)}))
+            kept |= {"environment": environment} if environment is not None else {}
+            files.write_text(path, json.dumps(kept | {"checksum": _checksum(kept)}))
         except OSError as error:
             why = error.strerror or error
             self.remark(f"{path}: cannot be written ({why}); other experiments will compute this optimum again")
@@ -70,6 +72,14 @@ def _checked(kept: dict[str, Any]) -> Result:
     """Return what a file of the cache holds, if it is what was written."""
     if (checksum := kept.pop("checksum", None)) is None:
         raise DamagedError("it has no checksum: an earlier version wrote it")
-    if checksum != provenance.content_hash(kept.get("record") or {}, kept.get("checkpoints")):
+    if checksum != _checksum(kept):
         raise DamagedError("it does not fit its checksum: it was damaged or changed")
-    return rows.record_of(kept["record"]), list(map(rows.record_of, kept["checkpoints"]))
+    environment = kept.get("environment")
+    checked = None if environment is None else rows.checked_machine(environment)
+    return rows.record_of(kept["record"]), list(map(rows.record_of, kept["checkpoints"])), checked
+
+
+def _checksum(kept: Mapping[str, Any]) -> str:
+    more = [kept["environment"]] if kept.get("environment") is not None else []
+    checkpoints = kept.get("checkpoints")
+    return provenance.content_hash(kept.get("record") or {}, [checkpoints, *more] if more else checkpoints)

@@ -43,6 +43,7 @@ from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import select_best
 from mpu_bench.quantities import FINISHED, Record, RunStatus
+from mpu_bench.results.machines import located, machine_of
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.saved_models import model_file
 from mpu_bench.results.store import MATRICES, Store, alone_in, refuse_kept
@@ -265,7 +266,10 @@ class _Session:
 
     def __post_init__(self) -> None:
         self._machine = environment.describe(self.experiment.threads, self.experiment.kernel_memory)
-        self._fastest_probe = self.store.fastest_probe(self._machine["id"])
+        stored = located(self.store.records(earlier=True), self.store.environments())
+        here = machine_of(self._machine)  # whatever its versions, on which no probe depends
+        probes = [run.probe_seconds for run in stored if run.made_on == here is not None and run.probe_seconds]
+        self._fastest_probe = min(probes, default=math.inf)
         self._cache = OptimaCache(self.home.folder, self.listener.progress.note)
         kinds = ("optimum", "nu")
         self._sources = {key for needed in self.needs.values() for key in needed.values()}
@@ -287,7 +291,8 @@ class _Session:
                     if outcome.environment is None:  # of this machine, and for workers that start later
                         self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
                     if outcome.task.run_id in self._optima and outcome.record.is_finished:
-                        self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints))
+                        made_on = outcome.environment or self._machine
+                        self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints, made_on))
                 # while that is saved the next one runs, unless one that comes before it waits for what is saved
                 awaited = any(each and each.task.run_id in self._sources for each in outcomes)
                 if ready and self.pool.has_room and not awaited:

@@ -9,7 +9,6 @@ somebody else has written or changed is one message.
 from __future__ import annotations
 
 import json
-import math
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -438,11 +437,6 @@ class Store:
         for position, planned in enumerate(record for record in self._plan() if not record.earlier):
             if (run_id := planned.run_id) is not None and run_id in stored:
                 yield position, run_id, self._read(rows.parse_checkpoints, stored[run_id], run_id)
-
-    def fastest_probe(self, machine: str) -> float:
-        """Return the shortest ``probe_seconds`` of the runs that a machine has made; infinity where there is none."""
-        probes = (run.record.probe_seconds for run in self._runs().values() if run.record.machine == machine)
-        return min((probe for probe in probes if probe is not None), default=math.inf)
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the machines and versions that the planned runs were made on."""

@@ -95,17 +95,11 @@ def selected(rows: Iterable[_Row], where: Where, point: Mapping[str, Any]) -> li
     named = {name: getattr(where, name) for name in _COLUMNS if getattr(where, name) is not None}
     columns = {name: value for name, value in point.items() if name in _COLUMNS} | named
     for name, value in columns.items():
-        rows = _with(rows, name, value)
+        # a solver without a budget stands beside others at each of theirs, but has none that is named for it
+        meant = (value, None) if name == "budget" and where.budget is None else (value,)
+        rows = [row for row in rows if row.value(_COLUMNS[name]) in meant]
     parameters = {name: value for name, value in point.items() if name not in _COLUMNS}
     return [row for row in rows if _has_parameters(row, where.parameters, parameters)]
-
-
-def _with(rows: Iterable[_Row], name: str, value: object) -> list[_Row]:
-    """Return the rows with a value in a column; a solver without a budget stands beside others at each of theirs."""
-    column = _COLUMNS[name]
-    if name == "budget":
-        return [row for row in rows if row.budget_vectors in (None, value)]
-    return [row for row in rows if row.value(column) == value]
 
 
 def _has_parameters(row: Record, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
