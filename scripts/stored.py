@@ -8,6 +8,7 @@ Stored are the row of every planned run (runs.csv), the mean curves (mean_curves
 from __future__ import annotations
 
 import json
+import lzma
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, is_file, told_if_unwritable, write_all, write_compressed, write_text
+from mpu_bench.files import csv_text, is_file, told_if_unwritable, write_all, write_text, written_whole
 from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.results.means import curve_identity, mean_curve_rows
@@ -50,6 +51,12 @@ def accept(folder: Path, baseline: Path) -> Path:
                 cells = comparison.of_results(kept)
             write_text(target / VERDICTS, csv_text([cell.written() for cell in cells], COLUMNS))
     return target
+
+
+def write_compressed(path: Path, text: str) -> None:
+    """Write a text as .xz, whole or not at all; the same text gives the same bytes."""
+    with written_whole(path) as stream:
+        stream.write(lzma.compress(text.encode(), preset=9))
 
 
 def _keep(results: ResultsFolder, target: Path) -> None:

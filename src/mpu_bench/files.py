@@ -323,12 +323,6 @@ def write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
                 stream.flush()  # a full disk is noticed before any file takes its name
 
 
-def write_compressed(path: Path, text: str) -> None:
-    """Write a text as .xz, whole or not at all; the same text gives the same bytes."""
-    with written_whole(path) as stream:
-        stream.write(lzma.compress(text.encode(), preset=9))
-
-
 @contextmanager
 def process_lock(
     path: Path, busy: UserError | Callable[[], object], explain: Callable[[OSError], UserError]

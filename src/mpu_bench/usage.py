@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import time
 from contextlib import suppress
 from typing import NamedTuple
 
 #: how often a second the system's slow counters, such as that of steal, go on
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 _TASKS, _MACHINE = "/proc/self/task", "/proc/stat"
 _STEAL = 8  # its index in the first line of /proc/stat
@@ -125,9 +126,5 @@ def _read(path: str) -> bytes:
 
 def _system_seconds_and_switches() -> tuple[float, float]:
     """Return the system's seconds, and how often threads were made to leave the processor."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return math.nan, math.nan
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_stime, used.ru_nivcsw

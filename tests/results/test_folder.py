@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.files import csv_text, write_compressed
+from mpu_bench.files import csv_text
 from mpu_bench.quantities import RECORD_COLUMNS
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, open_results
 from mpu_bench.results.means import mean_curve_rows
 from mpu_bench.results.store import ABOUT, FILE
 from mpu_bench.results.summary import summaries
 from oracles import made_up
+from stored import write_compressed
 
 BASELINE = Path(__file__).parents[2] / "results" / "baseline"
 

@@ -4,8 +4,6 @@ How far a measured number may be from a published one is no key of a config: con
 for every dataset. The sentences of the papers are stated with the keys of ``claims``, in configs/published/sentences/.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -77,7 +75,7 @@ class Explained(Where):
     evidence: str | Annotated[dict[Literal["print", "computed", "excluded"], Text], Field(min_length=1, max_length=1)]
 
     @model_validator(mode="after")
-    def _names_something(self) -> Explained:
+    def _names_something(self) -> Self:
         if (self.column is None) == (self.sentence is None):
             raise ValueError("name the column of a published table, or the sentence, that does not come out")
         return self
@@ -178,7 +176,7 @@ class Extent(Strict):
     passes: Positive | None = None
 
     @model_validator(mode="after")
-    def _says_one(self) -> Extent:
+    def _says_one(self) -> Self:
         if [self.examples, self.examples_squared, self.end, self.passes].count(None) != 3:  # one is given
             raise ValueError("give one of examples, examples_squared, end, passes")
         return self
@@ -260,7 +258,7 @@ class NumberStatement(_Statement):
     within: Positive | None = None
 
     @model_validator(mode="after")
-    def _is_rough_in_the_text(self) -> NumberStatement:
+    def _is_rough_in_the_text(self) -> Self:
         if self.within is not None and isinstance(self.printed, Printed):
             raise ValueError("within is for a number in the text; the rule for a table's cell is in rules.yaml")
         return self
@@ -287,7 +285,7 @@ class SignificantStatement(Strict):
     corrected: bool = False
 
     @model_validator(mode="after")
-    def _is_whole(self) -> SignificantStatement:
+    def _is_whole(self) -> Self:
         if len(self.solvers) < (3 if self.test == "friedman" else 2):
             raise ValueError("a test needs the solvers it compares: two, or for friedman three or more")
         if (self.of is None) != (self.printed is None) or (self.of is None) == (not self.datasets):
@@ -331,7 +329,7 @@ class Sentence(Strict):
     no_statement: Text | None = None
 
     @model_validator(mode="after")
-    def _is_judged_or_says_why_not(self) -> Sentence:
+    def _is_judged_or_says_why_not(self) -> Self:
         if (self.statement is None) == (self.no_statement is None):
             raise ValueError("give a statement, or in no_statement the reason why there is none")
         if self.statement is not None and not (self.experiments and self.claim):

@@ -4,10 +4,8 @@ Datasets, kernels and solvers may have any name here: `sweep` checks each entry 
 its lists are expanded, and `json_schema` puts the existing names into these types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, get_args
+from typing import Annotated, Any, Final, Generic, Literal, Self, TypeVar, Union, get_args
 
 from pydantic import (
     ByteSize,
@@ -121,7 +119,7 @@ class RepeatsPerDataset(PerDataset[Repeats]):
     """The number of seeds by dataset."""
 
     @model_validator(mode="after")
-    def _has_otherwise(self) -> RepeatsPerDataset:
+    def _has_otherwise(self) -> Self:
         if "otherwise" not in self.values:
             raise ValueError("say how many otherwise, such as {per-dataset: {usps: 20, otherwise: 5}}")
         return self
@@ -206,7 +204,7 @@ class Tune(Strict):
     tuner: SkipValidation[Named | None] = Field(default=None, alias="with")
 
     @model_validator(mode="after")
-    def _says_on_what(self) -> Tune:
+    def _says_on_what(self) -> Self:
         if (self.holdout is not None) + (self.folds is not None) + self.on_test_set != 1:
             raise ValueError("say on what, by one of holdout: 0.3, folds: 5, or on_test_set: true")
         return self
@@ -307,13 +305,13 @@ class File(Judging):
         return name
 
     @model_validator(mode="after")
-    def _has_seconds_of_one_machine(self) -> File:
+    def _has_seconds_of_one_machine(self) -> Self:
         if self.placement == "spread" and self.stop.seconds_of is not None:
             raise MisfitError("placement", "must be together: seconds_of gives runs the seconds of others beside them")
         return self
 
     @model_validator(mode="after")
-    def _names_datasets(self) -> File:
+    def _names_datasets(self) -> Self:
         if (self.dataset is None) == (self.datasets is None):
             raise ValueError("give either dataset: NAME or datasets: [NAME, ...]")
         return self

@@ -1,7 +1,5 @@
 """A problem: prepared training and test rows with their labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -74,7 +72,7 @@ class Problem:
         """Return the class that all training examples are of, None if there are several; there must be an example."""
         return int(self.labels[0]) if self.labels.min() == self.labels.max() else None
 
-    def weighted(self, class_weight: ClassWeight) -> Problem:
+    def weighted(self, class_weight: ClassWeight) -> Self:
         """Return this problem with the weight of its class for every training example.
 
         Raises
@@ -98,7 +96,7 @@ class Problem:
 
     def signs(self) -> NDArray[np.float64]:
         """Return the training labels as -1.0 and +1.0, shape (n,); only for two classes."""
-        return signs_of(self.labels)
+        return 2.0 * self.labels.astype(np.float64) - 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +170,3 @@ def _check(problem: StreamedProblem, rows: Rows, labels: NDArray[np.int32], firs
     if isinstance(rows, Sparse):
         row = int(np.searchsorted(rows.starts, position, "right")) - 1
     raise DataError(f"{problem.name}: training example {first + row + 1:,} holds a number that is not finite")
-
-
-def signs_of(labels: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return -1.0 and +1.0 for the class indices 0 and 1."""
-    return 2.0 * labels.astype(np.float64) - 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar
 
 from mpu_bench.core.solver import Measures, Solver, types_of
@@ -71,7 +71,7 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
         (
             words.get(each.name, each.name),
             hints[each.name] if is_checked(hints[each.name]) else Any,
-            _field(each.default),
+            field(default=each.default),
         )
         for each in own
     ]
@@ -105,7 +105,3 @@ def _documentation(solver: type[Solver], words: Mapping[str, str]) -> str | None
     for word, other in words.items():
         text = text and text.replace(f"\n    {word} : ", f"\n    {other} : ")
     return text
-
-
-def _field(default: Any) -> Any:
-    return field() if default is MISSING else field(default=default)

@@ -6,8 +6,6 @@ count, nor runs with other parameters, except C and its like and those of the ke
 known, and the paper's seconds are shown as an order of magnitude.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections import defaultdict
@@ -15,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
@@ -78,7 +76,7 @@ class Estimate(NamedTuple):
     reported_runs: int = 0
 
     @classmethod
-    def of(cls, runs: Sequence[Expected]) -> Estimate:
+    def of(cls, runs: Sequence[Expected]) -> Self:
         """Add up what `Estimates` knows of each run."""
         known = [each.seconds for each in runs if each.seconds is not None]
         reported = [each.reported for each in runs if each.reported is not None]

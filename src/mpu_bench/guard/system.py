@@ -79,11 +79,7 @@ def _resident(pid: int) -> int:
 
 def peak_bytes(pid: int) -> int:
     """Return the largest memory that a process has had, as far as the system counts it (Linux); else what it has."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in (_PROC / str(pid) / "status").read_bytes().splitlines():
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return _resident(pid)
+    return _stated(pid, "status", b"VmHWM:")
 
 
 def forget_peak() -> None:
@@ -103,9 +99,14 @@ def cpu_seconds(pid: int) -> float:
 
 def _proportional(pid: int) -> int:
     """Return the memory of a process, of what it shares with n others one part of n."""
+    return _stated(pid, "smaps_rollup", b"Pss:")
+
+
+def _stated(pid: int, file: str, label: bytes) -> int:
+    """Return the memory of a process that a file of /proc states under a label; else what it has."""
     with suppress(OSError, ValueError, IndexError):
-        for line in (_PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
-            if line.startswith(b"Pss:"):
+        for line in (_PROC / str(pid) / file).read_bytes().splitlines():
+            if line.startswith(label):
                 return int(line.split()[1]) * 1024
     return _resident(pid)
 

@@ -5,14 +5,12 @@ exceeds a limit is replaced, and its run becomes a row with the reason. So is on
 own when another's turn comes: that solver may have changed whatever it reached.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
@@ -46,7 +44,7 @@ class Transfers:
         self._progress = shown
         self._transfers: dict[int, tuple[AbstractContextManager[progress.Advance], progress.Advance]] = {}
 
-    def __enter__(self) -> Transfers:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

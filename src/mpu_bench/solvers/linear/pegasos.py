@@ -20,10 +20,8 @@ Deviations: the k examples are drawn independently, so one may come twice, as in
 sub-gradient, which is all that Theorem 1 asks for, is that of a random subset, and the cost does not depend on n.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -80,7 +78,7 @@ class State(NamedTuple):
     progress: NDArray[Any]  #: a record of `PROGRESS`
     counters: NDArray[np.int64]
 
-    def without_rows(self) -> State:
+    def without_rows(self) -> Self:
         """Return what further rows need (`Pegasos.resumed`)."""
         return self._replace(rows=take(self.rows, np.zeros(0, np.int64)), signs=np.zeros(0), C=0.0)
 

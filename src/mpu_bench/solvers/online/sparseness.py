@@ -10,12 +10,10 @@ With narrow kernels and few vectors for a class all squared distances are near K
 1 - 1e-11: so the search goes by the odds of 1 - eta to eta.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -40,7 +38,7 @@ class Sparseness(NamedTuple):
     largest: float  #: of K(x, x) over the training rows
 
     @classmethod
-    def of_odds(cls, odds: float, largest: float) -> Sparseness:
+    def of_odds(cls, odds: float, largest: float) -> Self:
         """Return the eta with ``log((largest - eta) / eta) = odds``."""
         return cls(largest / (1 + math.exp(odds)), largest / (1 + math.exp(-odds)), largest)
 

@@ -164,7 +164,10 @@ def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
         for name, share in rounding.items()
     )
     for name, is_right, kind in (
-        *((each, _is_one_of(declared[each], words), " or ".join(map(repr, words))) for each, words in allowed.items()),
+        *(
+            (each, type(declared[each]) is str and declared[each] in words, " or ".join(map(repr, words)))
+            for each, words in allowed.items()
+        ),
         *((each, isinstance(declared[each], bool), "True or False") for each in switches),
         ("version", is_whole, "a whole number"),
         *((each, isinstance(declared[each], str), "a text") for each in texts),
@@ -179,10 +182,6 @@ def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
         )
     shares = {plain(name, _MOST_BYTES): float(share) for name, share in rounding.items()}
     return declared | {name: one_line(declared[name], _MOST_BYTES) for name in texts} | {"rounding": shares}
-
-
-def _is_one_of(value: Any, words: tuple[str, ...]) -> bool:
-    return type(value) is str and value in words
 
 
 def _shown(value: Any) -> str:

@@ -48,8 +48,8 @@ def check_name(name: Any, where: str) -> None:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MOST_CHARACTERS:
         raise ConfigError(
-            f"{where}: its name is {_shown_name(name)}; it must be a letter and then letters, digits, '-', '_', '+' "
-            f"or '.', {MOST_CHARACTERS} at most"
+            f"{where}: its name is {one_line(repr(name), 2 * MOST_CHARACTERS)}; "
+            f"it must be a letter and then letters, digits, '-', '_', '+' or '.', {MOST_CHARACTERS} at most"
         )
     if name.lower() in _WORDS_OF_YAML:
         raise ConfigError(f"{where}: its name is '{name}', which is no text in YAML; choose another")
@@ -69,10 +69,6 @@ def check_parameter(name: str, where: str) -> None:
         raise ConfigError(
             f"{where}: must be letters and digits, {MOST_CHARACTERS} at most, and not begin with _ or model_"
         )
-
-
-def _shown_name(value: Any) -> str:
-    return one_line(repr(value), 2 * MOST_CHARACTERS)
 
 
 _LARGEST_FILE = 10_000_000

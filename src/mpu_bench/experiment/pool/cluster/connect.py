@@ -136,9 +136,6 @@ def _without_interrupts() -> Iterator[None]:
     Threads and processes inherit which signals are blocked, and so do workers that Dask starts again later. One that
     comes meanwhile is heard at the end.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     resource_tracker.ensure_running()  # where it is not, starting it unblocks the signal for the first worker
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
