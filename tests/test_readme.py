@@ -16,7 +16,6 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-import mpu_bench
 from command_line import environment
 from copies import Copies
 from documentation import ROOT, block, blocks, commands, pages
@@ -303,7 +302,7 @@ def test_the_table_of_classifiers_names_their_solvers() -> None:
     table = pages()["docs/python.md"].partition("| classifier |")[2].partition("\n\n")[0]
     rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
     named = {re.findall(r"`(.+?)`", name)[0]: re.findall(r"`(.+?)`", solvers) for name, solvers in rows}
-    expected = {name: list(getattr(mpu_bench, name).solvers) for name in estimators.__all__}
+    expected = {name: estimators.solvers_of(name) for name in estimators.__all__}
     assert {name: named.get(name) for name in expected} == expected
 
 

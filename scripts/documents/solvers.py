@@ -14,7 +14,6 @@ from pathlib import Path
 
 import yaml
 
-import mpu_bench
 from documents.markdown import code, of_docstring, table
 from documents.papers import experiments
 from mpu_bench import estimators, published, solvers
@@ -158,7 +157,7 @@ def _facts(name: str, solver: type[Solver]) -> str:
 
 
 def _classifiers(name: str) -> list[str]:
-    return [each for each in estimators.__all__ if name in getattr(mpu_bench, each).solvers]
+    return [each for each in estimators.__all__ if name in estimators.solvers_of(each)]
 
 
 def _parameters(solver: type[Solver]) -> Iterator[str]:

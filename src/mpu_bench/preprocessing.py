@@ -393,10 +393,7 @@ def _number(word: str) -> float:
 
 
 def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
-    """Return a column as words without blanks around them, shape (n,); `MISSING` where one is missing.
-
-    Numbers are written as short as they can be: 1, not 1.0.
-    """
+    """Return a column as words without blanks around them, 1 for 1.0, shape (n,); `MISSING` where one is missing."""
     return np.array(plain_words(texts_of(texts)), object)
 
 

@@ -292,6 +292,6 @@ def test_a_file_that_cannot_be(own_file, dataset, error):
 
 
 def test_what_a_setting_was_read_off_reaches_the_verdicts(read) -> None:
-    fitted = "fitted: [{table: mpu-table1, column: objective, datasets: [adult], how: C is that of its table}]\n"
+    fitted = "fitted: [{table: mpu-table1, column: objective, datasets: [checkerboard], how: C is that of its table}]\n"
     experiment = read(f"{HEAD}solvers: [mpu]\npublished: mpu-table1\n{fitted}")
     assert [each.how for each in experiment.judging.fitted] == ["C is that of its table"]
