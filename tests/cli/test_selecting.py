@@ -98,6 +98,7 @@ def test_the_fewest_seconds_come_to_a_choice_too(table: pd.DataFrame, place: Pat
     done = mpu_bench_command("try", "mine.csv", "--only", "dcd,mpu", "--seconds", "1")
     assert done.returncode == 0, done.stderr
     assert "mine: take " in done.stdout
+    assert "s to tune and test, the rest to read the data, start processes, compile and write" in done.stderr
     assert (place / "results" / "try-mine" / "model.mpu").exists()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import replace
@@ -10,11 +11,11 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.config.schema import Checkpoints, Stop
-from mpu_bench.core.counters import UNLIMITED
+from mpu_bench.core.counters import PRESENTED, UNLIMITED
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
-from mpu_bench.core.solver import Status
+from mpu_bench.core.solver import Measures, Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.kernels import Gaussian, Linear
@@ -115,6 +116,24 @@ def test_no_suboptimality_is_negative(problem: Problem, above: float, gap: float
         DCD(tolerance=1e-9), problem, Linear(), 0, Stop(), Checkpoints(), optimum=best * (1 + above), optimum_gap=gap
     )
     assert min(point.suboptimality for point in traced.checkpoints) == pytest.approx(max(0.0, -above), rel=1e-2)
+
+
+def test_an_objective_that_is_not_a_number_has_no_suboptimality(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DCD, "measures", lambda _solver, _state: Measures(objective=math.nan))
+    traced = trace.train(DCD(), problem, Linear(), 0, Stop(suboptimality=0.1), Checkpoints(), optimum=1.0)
+    assert traced.status == "diverged"
+    assert {point.suboptimality for point in traced.checkpoints} == {None}
+
+
+def test_a_count_beyond_the_last_checkpoint_ends_the_run(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    def advance(_solver, state, _until):
+        state.counters[PRESENTED] = UNLIMITED
+        return Status.RUNNING
+
+    monkeypatch.setattr(DCD, "advance", advance)
+    assert run(DCD(), problem, Stop(passes=2)).ended_by == "passes"
 
 
 def test_passes_are_met_to_the_example(problem: Problem) -> None:
@@ -277,12 +296,10 @@ def test_an_advance_returns_a_status(problem: Problem, monkeypatch: pytest.Monke
             run(solver, problem)
 
 
-def test_the_schedule_has_no_end_and_no_repetition() -> None:
-    due = trace._due(Checkpoints(first=0.001, per_decade=50), 7)
-    counts = [next(due) for _ in range(2000)]
-    rising = [count for count in counts if count < UNLIMITED]
-    assert rising == sorted(set(rising))
-    assert counts[-1] == UNLIMITED
+def test_the_schedule_reaches_all_counts_without_repetition() -> None:
+    counts = list(trace._due(Checkpoints(first=0.001, per_decade=50), 7))
+    assert counts == sorted(set(counts))
+    assert UNLIMITED / 1.1 < counts[-1] < UNLIMITED
 
 
 def test_status_words() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
 from mpu_bench.errors import ConfigError
-from mpu_bench.selection.online import METRICS, Stream, _majority, candidates, judge, value_of
+from mpu_bench.selection.online import METRICS, Contender, Stream, Track, _majority, candidates, judge, value_of
 from mpu_bench.selection.rows import Data
 
 
@@ -65,6 +65,21 @@ def test_what_changes_shows_in_the_curve_and_is_learned_again() -> None:
     model = stream.finished()
     assert model.predict_proba(np.zeros((1, 3), np.float32)).sum() == pytest.approx(1)
     assert len(model.support_vectors_) <= 10
+
+
+def test_the_best_of_many_guesses_is_no_skill() -> None:
+    found = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        labels, blocks = random.integers(0, 2, 1000).astype(np.int32), np.arange(0, 1000, 20)
+        guesses = random.integers(0, 2, (20, 1000)).astype(np.int32)
+        tracks = [Contender(str(i), [np.zeros((3, 2), np.int64)], []) for i in range(len(guesses))]
+        constant = Track("majority so far", [np.zeros((3, 2), np.int64)])
+        for track, predicted in zip((*tracks, constant), (*guesses, np.zeros_like(labels)), strict=True):
+            for first in blocks:
+                track.add(labels[first : first + 20], predicted[first : first + 20])
+        found += Stream("accuracy", 20, 1000, tracks, [constant], 1000).is_better
+    assert found <= 5
 
 
 def test_labels_that_follow_each_other_are_no_skill() -> None:

@@ -128,6 +128,16 @@ def test_what_is_significantly_better_is_named_if_it_is_of_this_project() -> Non
     assert [(each.name, difference.p < 1e-6) for each, difference in found] == [("b", True)]
 
 
+def test_of_many_candidates_none_is_significantly_better_by_luck() -> None:
+    random, lucky = np.random.default_rng(0), 0
+    for _ in range(100):
+        truth = random.random(1000) < 0.5
+        wrong = random.random((14, 1000)) < 0.2
+        rows = [answering(str(i), truth, truth ^ each, error=each.mean()) for i, each in enumerate(wrong)]
+        lucky += bool(Outcome(rows, rows[0], 1000).significantly_better())
+    assert lucky <= 5  # 17 without a correction
+
+
 def test_the_table_holds_every_candidate() -> None:
     rows = [row("a", setting={"C": 10.0}), row("b", None, None, reason="did not end, within 3 s")]
     read = list(csv.DictReader(io.StringIO(as_csv(Outcome(rows, rows[0], 100)))))

@@ -93,8 +93,8 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
         code = _select(session, data, pool, file=file, wishes=wishes, folder=folder)
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
-        f"took {took:.0f} s: {working:.0f} s to tune, test and write, the rest to read the data, start processes and "
-        "compile"
+        f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes, compile and "
+        "write"
     )
     return code
 

@@ -125,7 +125,7 @@ def _print(stream: Stream, name: str) -> None:
     of = {row[0]: row[1] for row in rows}
     summary = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
     summary += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
-    test = f"Wilcoxon over blocks of {stream.block:,} rows, p = {stream.chance:.2g}"
+    test = f"Wilcoxon over blocks of {stream.block:,} rows with Bonferroni's correction, p = {stream.chance:.2g}"
     if stream.is_better:
         say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")
     else:

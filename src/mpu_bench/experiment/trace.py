@@ -192,7 +192,7 @@ def train(
             kept.append(_set_against(optimum, optimum_gap, evaluated.values, solver))
             if not evaluated.finite:
                 status = Status.DIVERGED
-            due = next(count for count in due_at if count > presented)
+            due = next((count for count in due_at if count > presented), counters.UNLIMITED)
             rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
             if status is Status.RUNNING and not rule:
                 report(Aside(begins=False))
@@ -230,7 +230,7 @@ def train(
 
 
 def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
-    """Yield the numbers of examples after which a checkpoint is due: growing geometrically, without end."""
+    """Yield the numbers of examples after which a checkpoint is due: growing geometrically."""
     growth = 10 ** (1 / checkpoints.per_decade)
     last = 0
     exact = max(1.0, checkpoints.first * n)
@@ -239,8 +239,6 @@ def _due(checkpoints: Checkpoints, n: int) -> Iterator[int]:
             last = round(exact)
             yield last
         exact *= growth
-    while True:
-        yield counters.UNLIMITED
 
 
 def _accuracy_rule(stop: Stop, last: Record) -> _Rule | None:
@@ -272,7 +270,7 @@ def _ending(status: Status, rule: _Rule | None, last: Record) -> tuple[RunStatus
 def _set_against(optimum: float | None, gap: float, values: Record, solver: Solver) -> Record:
     """Return a checkpoint with the suboptimality of its objective, where there is an optimum; never below 0."""
     objective = values.objective
-    if optimum is None or optimum <= 0 or objective is None:
+    if optimum is None or optimum <= 0 or objective is None or math.isnan(objective):
         return values
     if objective < optimum * (1 - gap - _ROUNDING):
         raise SolverError(

@@ -98,7 +98,8 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
     if not chosen.is_own:
         told.append(f"{chosen.name} is scikit-learn's: train it there with these values; no model is saved here")
     return told + [
-        f"{each.name} is better on the test set, beyond chance ({difference.test}, {_p(difference.p)})"
+        f"{each.name} is better on the test set, beyond chance ({difference.test} with Bonferroni's correction, "
+        f"{_p(difference.p)})"
         for each, difference in outcome.significantly_better()
     ]
 

@@ -179,11 +179,12 @@ class Stream:
 
     @property
     def chance(self) -> float:
-        """The p that the choice is no better than that, by Wilcoxon's test over blocks of rows."""
+        """The p that the choice is no better than that: Wilcoxon's test over blocks, with Bonferroni's correction."""
         from scipy.stats import wilcoxon
 
         ours, other = (np.array(each.rolling(self.metric, 1)) for each in (self.chosen, self.to_beat))
-        return float(wilcoxon(ours, other, alternative="greater").pvalue) if np.any(ours != other) else 1.0
+        p = float(wilcoxon(ours, other, alternative="greater").pvalue) if np.any(ours != other) else 1.0
+        return min(1.0, len(self.contenders) * p)  # the choice is the best of them on the same rows
 
     @property
     def ends(self) -> NDArray[np.int64]:

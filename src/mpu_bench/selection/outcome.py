@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,12 +205,16 @@ class Outcome:
         return Difference(by, float(low), float(high), min(1.0, 2 * (1 + beyond) / (1 + _DRAWS)), "paired bootstrap")
 
     def significantly_better(self) -> list[tuple[Row, Difference]]:
-        """Return the candidates of this project that are better than the choice on the test set, beyond chance."""
+        """Return the candidates of this project that are better than the choice on the test set, beyond chance.
+
+        Each p has Bonferroni's correction for the candidates that are compared with the choice.
+        """
         if (chosen := self.chosen) is None:
             return []
-        better = [each for each in self.known if each.is_own and self.score(each) > self.score(chosen)]
-        found = [(each, self.difference(each, chosen)) for each in better]
-        return [(each, difference) for each, difference in found if difference.p < SIGNIFICANT]
+        compared = [each for each in self.known if each.is_own and each is not chosen]
+        better = [(each, self.difference(each, chosen)) for each in compared if self.score(each) > self.score(chosen)]
+        corrected = [(each, replace(found, p=len(compared) * found.p)) for each, found in better]
+        return [(each, difference) for each, difference in corrected if difference.p < SIGNIFICANT]
 
 
 def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = None) -> Row:
