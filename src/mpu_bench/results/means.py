@@ -109,12 +109,11 @@ MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
 
 def curves_of(store: Store) -> list[Record]:
     """Return the rows of curves.csv; none of trials, nor of runs whose result is provisional."""
-    records = store.records()
+    records = {record.run_id: record for record in store.records()}
     return [
         replace(point, run_id=run_id, **run.row(IDENTITY))
-        for position, run_id, points in store.checkpoints()
-        for run in [records[position]]
-        if not run.trial and run.status != RunStatus.PROVISIONAL
+        for run_id, points in store.checkpoints()  # of the plan that is there now
+        if (run := records.get(run_id)) and not run.trial and run.status != RunStatus.PROVISIONAL
         for point in points
     ]
 
