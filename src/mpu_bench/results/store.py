@@ -434,8 +434,8 @@ class Store:
             for row in self._select(_STORED)
             if row["columns"] is not None and _is_as_written(row)
         }
-        for planned in self._plan():
-            if (run_id := planned.run_id) is not None and run_id in stored and not planned.earlier:
+        for run_id in dict.fromkeys(planned.run_id for planned in self._plan() if not planned.earlier):
+            if run_id is not None and run_id in stored:
                 yield run_id, self._read(rows.parse_checkpoints, stored[run_id], run_id)
 
     def environments(self) -> list[dict[str, Any]]:
