@@ -228,13 +228,13 @@ def test_a_hostile_name_is_only_a_word(results: mpu_bench.Results, tmp_path: Pat
     folder = tmp_path / "evil"
     with Store(results.folder) as store:
         records, facts = store.records(), store.facts()
-        points = {place: found for place, _, found in store.checkpoints()}
+        points = dict(store.checkpoints())
     machine = {"id": "m", "processor": evil}
     with Store(folder, create=True) as store:
         hostile = [replace(each, dataset=evil, solver=f"<b>{evil}", reason=evil) for each in records]
         store.save_plan(hostile, facts | {"description": evil})
-        for place, each in enumerate(hostile):
-            store.save(each, points.get(place, []), machine, {})
+        for each in hostile:
+            store.save(each, points.get(each.run_id or "", []), machine, {})
     text = mpu_bench.read(folder)._repr_html_()
     parsed = Parsed(text)
     assert "script" not in parsed.seen

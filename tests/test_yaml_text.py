@@ -53,6 +53,7 @@ def refused(text: str) -> str:
         ("a: 1\nnull: 1", "line 2: a key must be a word, and 'null' means nothing; put quotation marks around it"),
         ("~: 1", "line 1: a key must be a word, and '~' means nothing"),
         ("? \n: 1", "line 1: a key must be a word, and '' means nothing"),
+        ("1_000: a\n1000: b", "line 2: the key '1000' was already given on line 1"),
         ("yes: 1", "line 1: a key must be a word, and 'yes' means true or false"),
         ("1.5: 1", "line 1: a key must be a word, and '1.5' means a real number"),
         ("a: {<<: 1}", "line 1: << takes a mapping, or a list of mappings"),

@@ -253,14 +253,15 @@ class _Reader:
         merged, given = dict[Any, Any](), dict[Any, Any]()
         for name_node, child in node.value:
             self._check_key(name_node)
-            name, line = name_node.value, _line(name_node)
+            key = "<<" if name_node.tag == _MERGE else self._scalar(name_node)
+            name, line = str(key), _line(name_node)  # 1_000 and 1000 are one key
             if name in lines:
                 before = f" on line {lines[name]}" if self.source.has_lines else ""
                 raise self.source.error_at(name_node, f"the key '{name}' was already given{before}")
             lines[name] = line
             value, locations.steps[name] = self.read(child, self.source.location(line), depth)
             if name_node.tag != _MERGE:
-                given[self._scalar(name_node)] = value
+                given[key] = value
                 continue
             for part in reversed(value if isinstance(value, list) else [value]):  # the first counts
                 if not isinstance(part, dict):

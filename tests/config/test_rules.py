@@ -61,6 +61,10 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
             "line 4: explained.sentence: there is no sentence 'faster-as-c-grow'; did you mean 'faster-as-c-grows'?",
         ),
         ("explained: [{column: nu, because: x}]", "explained.evidence: this key is missing"),
+        (
+            "explained: [{column: nu, because: x, evidence: sbp-nuu}]",
+            "line 4: explained.evidence: there is no config 'sbp-nuu'; did you mean 'sbp-nu'?",
+        ),
     ],
 )
 def test_what_does_not_exist_or_says_nothing_is_refused(refused, text: str, message: str) -> None:
@@ -85,3 +89,9 @@ def test_every_combination_is_a_point(read) -> None:
         {"dataset": "checkerboard", "budget": 20},
         {"dataset": "checkerboard", "C": 1.0},
     ]
+
+
+def test_the_evidence_may_be_a_config_of_the_users_own(read, tmp_path) -> None:
+    (tmp_path / "other.yaml").write_text("")
+    entries = ", ".join(f"{{column: nu, because: x, evidence: {name}}}" for name in ("sbp-nu", tmp_path / "other.yaml"))
+    assert len(read(HEAD + f"solvers: [mpu]\nexplained: [{entries}]\n").judging.explained) == 2

@@ -46,6 +46,15 @@ def test_a_kept_folder_reads_like_the_one_it_was_kept_of(tmp_path: Path) -> None
         assert other.curves() == []
 
 
+def test_a_run_whose_row_is_there_twice(tmp_path: Path) -> None:
+    """As a merge of two versions leaves it: the means would count it twice."""
+    folder = kept_of(made_up.results(tmp_path), tmp_path / "kept")
+    lines = (folder / RUNS).read_text().splitlines(keepends=True)
+    (folder / RUNS).write_text("".join([*lines, lines[1]]))
+    with open_results(folder) as results, pytest.raises(StoreError, match=r"runs.csv: .* is there twice"):
+        results.records()
+
+
 def test_what_a_kept_folder_lacks_is_empty(tmp_path: Path) -> None:
     folder = kept_of(made_up.results(tmp_path), tmp_path / "kept")
     for name in (ABOUT, CURVES, MACHINES):

@@ -19,7 +19,7 @@ import stored
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.report import csv_files, page
-from mpu_bench.results import summary
+from mpu_bench.results import means, summary
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE, Store, check_kind
 
@@ -52,7 +52,7 @@ def planned(run_id: str, **values: Any) -> Record:
 
 def points_of(store: Store) -> list[tuple[str, Record]]:
     """Return every checkpoint with the key of its run."""
-    return [(run_id, point) for _, run_id, points in store.checkpoints() for point in points]
+    return [(run_id, point) for run_id, points in store.checkpoints() for point in points]
 
 
 def write_csv(store: Store) -> None:
@@ -568,6 +568,29 @@ def test_the_mean_curve_is_that_of_the_runs_in_the_table(store: Store) -> None:
     with open_results(store.folder) as results:
         assert [(row.count, row.means["test_error"]) for row in results.mean_curves()] == [(1, 0.2), (1, 0.1)]
         assert len(results.curves()) == 3
+
+
+def test_a_curve_is_of_its_run_where_another_process_plans_anew_meanwhile(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run_id in "ab":
+        store.save(record(run_id, solver=run_id), [Record(presented=10, test_error=0.1)], MACHINE)
+    plans = [planned(run_id, solver=run_id) for run_id in "ab"]
+    store.save_plan(plans, {})
+    before = store.checkpoints
+
+    def planned_anew() -> Any:
+        store.save_plan([*reversed(plans), planned("c")], {})
+        return before()
+
+    monkeypatch.setattr(store, "checkpoints", planned_anew)
+    assert {(point.run_id, point.solver) for point in means.curves_of(store)} == {("a", "a"), ("b", "b")}
+
+
+def test_one_result_under_two_labels_has_a_curve_under_each(store: Store) -> None:
+    store.save(record("a"), [Record(presented=10, test_error=0.1)], MACHINE)
+    store.save_plan([planned("a", dataset=label) for label in "xy"], {})
+    assert [(point.run_id, point.dataset) for point in means.curves_of(store)] == [("a", "x"), ("a", "y")]
 
 
 def test_runs_that_differ_in_what_was_tuned_are_no_mean(store: Store) -> None:

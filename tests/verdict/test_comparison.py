@@ -237,6 +237,13 @@ def test_the_number_of_a_sentence_is_a_value_and_fixed_problems_are_no_sample():
     assert (far.measured, far.verdict) == (1850.0, Verdict.INCONCLUSIVE)
 
 
+def test_a_mean_of_some_of_the_runs_is_judged_as_of_these():
+    runs = [{"status": "done", "seed": seed} | ({"test_error": 0.05 * seed} if seed < 2 else {}) for seed in range(5)]
+    web = row("w1a", "fw", n=2477, count=5, test_accuracy_percent=97.5, test_accuracy_percent_std=3.5)
+    cell = judged([web | {"runs": runs}], published="fw-table8")["w1a", "fw", "accuracy_percent"]
+    assert (cell.count, cell.remark) == (2, "2 of 5 runs")
+
+
 def test_the_zero_beside_a_single_printed_run_is_no_scatter():
     """Protein was run once, and "0.0" stands beside it: where none is printed, the measured scatter stands for both."""
     means = {"test_accuracy_percent": 95.0, "test_accuracy_percent_std": 1.0, "constant_error": 0.5}

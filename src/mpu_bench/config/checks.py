@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
-from mpu_bench import solvers
+from mpu_bench import resources, solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice
 from mpu_bench.config.drawings import check_drawings
 from mpu_bench.config.rules import check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node
+from mpu_bench.files import is_file
 
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run reaches
 
@@ -53,7 +55,7 @@ def check_together(
         raise document["stop"]["gap"].error("no solver of this config has a gap; remove the key")
     _check_ends(content, choices, entries)
     check_judging(content, document.root, labels)
-    _check_sentences(content, document["explained"])
+    _check_explained(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
 
 
@@ -69,12 +71,16 @@ def _may_have_gap(choice: SolverChoice) -> bool:
     return is_own or any(solvers.load(name).objective_of(parameters) for name, parameters in choice.variants)
 
 
-def _check_sentences(content: File, node: Node) -> None:
-    """Reject explanations of a sentence that the paper does not have, nor, by its words, a claim of the config."""
+def _check_explained(content: File, node: Node) -> None:
+    """Reject explanations of a sentence that neither paper nor config has, and by a config that does not exist."""
+    configs, folder = resources.config_names(), Path(node.document.source).parent
     claimed = {each.claim for each in content.claims} | {each.name for each in sentences(content.paper or "")}
     for position, each in enumerate(content.explained):
         if each.sentence is not None and each.sentence not in claimed:
             raise node[position]["sentence"].unknown("sentence", each.sentence, claimed)
+        named = each.evidence if isinstance(each.evidence, str) else configs[0]
+        if named not in configs and not is_file(folder / named):
+            raise node[position]["evidence"].unknown("config", named, configs)
 
 
 def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:

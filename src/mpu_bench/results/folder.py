@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -27,7 +28,15 @@ from mpu_bench.files import is_file, read_bounded, read_csv
 from mpu_bench.quantities import RECORD_COLUMNS, Record
 from mpu_bench.results import rows
 from mpu_bench.results.machines import with_fastest
-from mpu_bench.results.means import MEAN_CURVE_TYPES, Summary, curve_identity, curves_of, mean_curve_of, mean_curves
+from mpu_bench.results.means import (
+    IDENTITY,
+    MEAN_CURVE_TYPES,
+    Summary,
+    curve_identity,
+    curves_of,
+    mean_curve_of,
+    mean_curves,
+)
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.store import ABOUT, FILE, Store
 
@@ -150,7 +159,11 @@ class _Kept(ResultsFolder):
         types = {name: column.of_text for name, column in RECORD_COLUMNS.items()}
         read = read_csv(self.folder / RUNS, types, (*rows.OF_PLAN, "status", "test_error", "run_id"))
         needed = (*rows.OF_PLAN, "status")
-        return [rows.of_before(self._checked(RUNS, partial(rows.record_of, needed=needed), row)) for row in read]
+        found = [rows.of_before(self._checked(RUNS, partial(rows.record_of, needed=needed), row)) for row in read]
+        seen = Counter((run.run_id, run.trial, *map(run.value, IDENTITY)) for run in found if run.run_id)
+        if twice := [key[0] for key, count in seen.items() if count > 1]:  # as a merge of two versions leaves it
+            raise StoreError(f"{self.folder / RUNS}: cannot be read: run {twice[0]} is there twice; remove one row")
+        return found
 
     def curves(self) -> list[Record]:
         return []

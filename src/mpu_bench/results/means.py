@@ -109,13 +109,12 @@ MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
 
 def curves_of(store: Store) -> list[Record]:
     """Return the rows of curves.csv; none of trials, nor of runs whose result is provisional."""
-    records = store.records()
+    points = dict(store.checkpoints())
     return [
-        replace(point, run_id=run_id, **run.row(IDENTITY))
-        for position, run_id, points in store.checkpoints()
-        for run in [records[position]]
+        replace(point, run_id=run.run_id, **run.row(IDENTITY))
+        for run in store.records()
         if not run.trial and run.status != RunStatus.PROVISIONAL
-        for point in points
+        for point in points.get(run.run_id or "", ())
     ]
 
 

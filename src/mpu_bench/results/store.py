@@ -427,16 +427,16 @@ class Store:
         found = self._select(f"{_STORED} WHERE run_id = ?", run_id)
         return rows.of_before(self._run(found[0]).record) if found else None
 
-    def checkpoints(self) -> Iterator[tuple[int, str, list[Record]]]:
-        """Yield the position in `records`, the key and the checkpoints of the planned runs that have a result."""
+    def checkpoints(self) -> Iterator[tuple[str, list[Record]]]:
+        """Yield the key and the checkpoints of the planned runs that have a result."""
         stored = {
             row["run_id"]: row["columns"]
             for row in self._select(_STORED)
             if row["columns"] is not None and _is_as_written(row)
         }
-        for position, planned in enumerate(record for record in self._plan() if not record.earlier):
-            if (run_id := planned.run_id) is not None and run_id in stored:
-                yield position, run_id, self._read(rows.parse_checkpoints, stored[run_id], run_id)
+        for run_id in dict.fromkeys(planned.run_id for planned in self._plan() if not planned.earlier):
+            if run_id is not None and run_id in stored:
+                yield run_id, self._read(rows.parse_checkpoints, stored[run_id], run_id)
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the machines and versions that the planned runs were made on."""

@@ -223,6 +223,7 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
         return replace(cell, verdict=Verdict.REPRODUCED, remark="set by the config")
     if cell.measured is None or cell.published is None:
         return replace(cell, remark=f"the runs have no {quantity}")
+    cell = replace(cell, count=_sample_of(row, quantity).runs)
     return with_difference(_value_cell(cell, row, printed, about))
 
 
@@ -235,13 +236,13 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
     unit = judge.half_unit(printed[cell.column])
     judgement = judge.judge_value(
         Sample(cell.published, cell.published_std, cell.published_runs or 1),
-        Sample(cell.measured, cell.measured_std, row.count),
+        Sample(cell.measured, cell.measured_std, cell.count),
         judge.floor_of(cell.published, tolerance, unit, about.accuracy, is_accuracy),
         tolerance,
         deterministic=is_deterministic([row]),
         constant=_constant(row, is_accuracy) if quantity is not None and quantity.is_share else None,
     )
-    partly = "" if row.count == row.planned else f"{row.count} of {row.planned} runs"
+    partly = "" if cell.count == row.planned else f"{cell.count} of {row.planned} runs"
     return judged(cell, judgement, partly, _instead(row) if judgement.verdict == Verdict.NOT_INFORMATIVE else "")
 
 
@@ -281,16 +282,16 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
-    both = judge.Seconds(_seconds_of(row), _seconds_of(others[0]))
+    both = judge.Seconds(*(_sample_of(each, "comparable_seconds") for each in (row, others[0])))
     printed_error = math.hypot(*(_printed_error(each, cell.column, about) for each in (printed, named[0])))
     judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)
     return with_difference(judged(replace(cell, measured=both.ratio, count=both.runs), judgement, remark))
 
 
-def _seconds_of(row: Summary) -> Sample:
-    """Return the mean of the seconds of a row that count, of so many runs."""
-    counted = sum(run.comparable_seconds is not None for run in row.runs) if row.runs else row.count
-    return Sample(row.means["comparable_seconds"] or 0.0, row.deviations.get("comparable_seconds"), counted)
+def _sample_of(row: Summary, quantity: str) -> Sample:
+    """Return the mean of a quantity over the runs of a row that have it, of so many runs."""
+    counted = sum(run.value(quantity) is not None for run in row.runs) if row.runs else row.count
+    return Sample(row.means.get(quantity) or 0.0, row.deviations.get(quantity), counted)
 
 
 def _printed_error(row: Mapping[str, str], column: str, about: Table) -> float:

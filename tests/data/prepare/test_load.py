@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 
@@ -132,7 +133,40 @@ def test_clean_removes_all_options_but_not_what_was_put_there_by_hand(world):
     assert not (world.home.folder / "files" / "points").exists()
 
 
+def test_what_datasets_share_is_freed_with_the_last_of_them(world):
+    other = SVMLIGHT.replace('["-1", "+1"]', '["+1", "-1"]')
+    for name, text in (("points", SVMLIGHT), ("others", other)):
+        world.load(text, name=name)
+    folders = [prepared_folder(world.card(text, name=name), world.home) for name, text in
+               (("points", SVMLIGHT), ("others", other))]  # fmt: skip
+    shared = sum(path.stat().st_size for path in folders[0].iterdir() if path.stat().st_nlink > 1)
+    own, whole = (sum(path.stat().st_size for path in folder.iterdir()) for folder in folders)
+    assert clean_prepared(world.card(), world.home) == own - shared
+    assert clean_prepared(world.card(other, name="others"), world.home) == whole
+
+
+def test_a_file_of_which_nothing_is_pinned_is_hashed_once_a_load(world, monkeypatch):
+    world.load()
+    world.home.pin_path(*world.card().remote_files).unlink()
+    hashed, digest = [], load.fetch.digest_file
+    monkeypatch.setattr(load.fetch, "digest_file", lambda *given: hashed.append(given) or digest(*given))
+    world.load()
+    assert len(hashed) == 1
+
+
 # ------------------------------------------------------------------ damage and interruption
+
+
+def test_a_file_system_that_cannot_sync_folders(world, monkeypatch):
+    fsync = os.fsync
+
+    def of_files_only(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", of_files_only)
+    assert world.load().n == 3
 
 
 def _cut(place):

@@ -102,9 +102,10 @@ def disk_error(error: OSError, path: Path) -> FetchError:
 
 
 def sync_folder(path: Path) -> None:
-    """Bring a folder's list of names to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Bring a folder's list of names to the disk, where the system can do this with a folder."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

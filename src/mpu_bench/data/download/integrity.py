@@ -240,8 +240,9 @@ def _verify_form(file: RemoteFile, digest: Digest) -> None:
         raise SourceError("the file is empty")
     if promised and digest.content_sha256 == digest.sha256:
         raise SourceError(f"the file does not begin like one that {promised} wrote; it is damaged, or not the file")
-    if file.content_bytes not in (None, digest.content_bytes):
-        raise SourceError(f"the content has {digest.content_bytes:,} bytes where {file.content_bytes:,} are expected")
+    expected = file.bytes if file.content_bytes is None and not promised else file.content_bytes
+    if expected not in (None, digest.content_bytes):
+        raise SourceError(f"the content has {digest.content_bytes:,} bytes where {expected:,} are expected")
 
 
 SMALL_BYTES = 16 << 20  #: what is hashed within some hundredths of a second

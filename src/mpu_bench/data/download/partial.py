@@ -153,8 +153,7 @@ class PartialDownload:
                 os.fsync(stream.fileno())
             self.path.replace(target)
             self._note.unlink(missing_ok=True)
-            with suppress(OSError):  # not every system can do this with a folder
-                sync_folder(target.parent)
+            sync_folder(target.parent)
 
     def discard(self) -> None:
         """Forget what has arrived."""

@@ -223,8 +223,8 @@ def _while_it_stands(
             meta = _prepare(card, home, progress, anew)
         with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
             made = make(meta)
-            there = _valid_meta(card, home)
-            if there and (there["content"], there["arrays"]) == (meta["content"], meta["arrays"]):
+            there = _meta(card, home)
+            if (there["content"], there["arrays"]) == (meta["content"], meta["arrays"]):
                 return made
     raise DataError(
         f"{card.name}: another process prepares other rows under this name all the time; "
@@ -290,7 +290,7 @@ def clean_prepared(card: Card, home: DataDirectory) -> int:
     freed = sum(fetch.clean(file, home) for file in card.remote_files if file.urls)
     with on_disk(home.folder):
         for path in sorted((home.folder / "prepared").glob(f"{card.name}-{'[0-9a-f]' * 12}/")):
-            freed += sum(file.stat().st_size for file in path.iterdir())
+            freed += sum(file.stat().st_size for file in path.iterdir() if file.stat().st_nlink == 1)  # not shared
             _remove(path)
     return freed
 
@@ -316,11 +316,15 @@ def _known_content(card: Card, home: DataDirectory) -> dict[str, str] | None:
     return known
 
 
+def _meta(card: Card, home: DataDirectory) -> Meta:
+    return read_note(prepared_folder(card, home) / META, Meta, _MOST_META_BYTES)
+
+
 def _valid_meta(card: Card, home: DataDirectory) -> Meta | None:
     """Read what a prepared folder holds; None if it is not there, incomplete, or made of other contents."""
     folder = prepared_folder(card, home)
     try:
-        meta = read_note(folder / META, Meta, _MOST_META_BYTES)
+        meta = _meta(card, home)
         counts = [meta["counts"]["train"], meta["counts"]["test"]]
         fits = [*map(sum, counts)] == [meta["n"], meta["n_test"]] and list(meta["classes"]) == list(card.classes)
         complete = all((folder / name).stat().st_size == entry["bytes"] for name, entry in meta["arrays"].items())
