@@ -54,3 +54,14 @@ def test_a_tolerance_is_above_zero(classifier):
         classifier(tol=0.0).fit(X, LABELS)
     with pytest.warns(ConvergenceWarning, match="max_iter = 3"):
         classifier(tol=1e-9, max_iter=3).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_are_those_of_the_model_however_far_from_the_origin(classes):
+    rows, labels = load_wine(return_X_y=True)
+    rows = (rows - rows.mean(axis=0))[labels < classes, 6:] / 8 + 2.0**27  # exact to 2^-25
+    labels = labels[labels < classes]
+    model = CoreVectorClassifier(gamma=1.0, random_state=0).fit(rows, labels)
+    near = CoreVectorClassifier(gamma=1.0, random_state=0).fit(rows - 2.0**27, labels)
+    np.testing.assert_allclose(model.decision_function(rows), near.decision_function(rows - 2.0**27), atol=0.02)
+    np.testing.assert_array_equal(model.predict(rows[::3]), model.predict(rows)[::3])

@@ -85,6 +85,12 @@ def test_no_bound_is_for_those_who_ask_for_it(name: str) -> None:
         made(name, max_iter=0).fit(X, y)
 
 
+def test_no_pass_is_refused_where_steps_are_counted() -> None:
+    for passes in (0, -3):
+        with pytest.raises(ValueError, match=f"max_iter is {passes}; it must be at least 1"):
+            made("PegasosClassifier", max_iter=passes).fit(*blobs(2, n=30))
+
+
 def test_passes_that_do_not_do_are_told(raw: Any) -> None:
     model, (told,) = fitted(made("SDCAClassifier", kernel="linear"), *raw)
     assert model.dual_gap_ > 0.1

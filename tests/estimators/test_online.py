@@ -10,6 +10,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import psutil
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
@@ -166,6 +167,7 @@ def test_rows_too_long_for_kernel_values_are_refused_before_anything_is_learned(
         ("BudgetPerceptronClassifier", {"budget": 10**20}),
         ("BudgetPerceptronClassifier", {"budget": 10**20, "removal": "oldest"}),
         ("BudgetedPegasosClassifier", {"budget": 10**20}),
+        ("BudgetedPegasosClassifier", {"budget": psutil.virtual_memory().total // 20}),  # each array alone would do
         ("BudgetedPegasosClassifier", {"budget": 10**12, "maintenance": "projection"}),
     ],
 )

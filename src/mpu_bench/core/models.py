@@ -15,7 +15,7 @@ from mpu_bench.core.rows import Dense, Rows, any_rows, count, dot, take, to_scip
 from mpu_bench.core.vectors import GROUP, Vectors, append, kernel_values, new_vectors, score
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import Kernel
-from mpu_bench.kernels.precision import Precision, is_single_enough_for_scores
+from mpu_bench.kernels.precision import Precision, centred_on, is_single_enough_for_scores
 
 _FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
 _MOST_VALUES = 1 << 24  # ... and their values: 64 MB in single precision, of very many columns
@@ -170,7 +170,7 @@ class KernelModel(ScoredModel):
     def _scores(self, rows: Rows, length: float) -> NDArray[np.float64]:
         """Return the scores, some of the vectors at a time, as precise as coefficients of this length need them."""
         scores = np.zeros((count(rows), self.coefficients.shape[1]))
-        vectors, rows, features = used_columns(self.vectors, rows, self.features)
+        vectors, rows, features = used_columns(self.vectors, rows, self.features, self.kernel)
         for first, block in vector_blocks(vectors, rows, self.kernel, features, length):
             coefficients = self.coefficients[first : first + block.size[0]].T.copy()
             _add_scores(block, self.kernel, any_rows(rows), coefficients, scores)
@@ -242,12 +242,15 @@ def _linear_scores(rows, weights):
     return scores
 
 
-def used_columns(vectors: Rows, rows: Rows, features: int) -> tuple[Rows, Rows, int]:
+def used_columns(vectors: Rows, rows: Rows, features: int, kernel: Kernel) -> tuple[Rows, Rows, int]:
     """Return vectors and rows, and how many columns they have: of very many, such as hashed ones, few are used.
 
     Sparse rows then have the columns of the vectors, in order, and one that no vector uses for all others; there are
-    columns enough for the longest row. Inner products and norms stay as they were, to the bit.
+    columns enough for the longest row. Inner products and norms stay as they were, to the bit; those of dense rows too
+    far from the origin even for double precision are of rows that are centred (`centred_on`).
     """
+    if isinstance(vectors, Dense) and isinstance(rows, Dense):
+        return *centred_on(vectors, rows, kernel), features
     if features <= _MOST_VALUES // _FEWEST_VECTORS or isinstance(vectors, Dense) or isinstance(rows, Dense):
         return vectors, rows, features
     used = np.unique(vectors.indices)

@@ -82,7 +82,7 @@ class SharedExpansions:
         with np.errstate(over="ignore"):
             squares = np.bincount(self.machines, np.square(self.coefficients), len(self.biases))
         length = float(np.sqrt(squares.max(initial=0.0)))
-        vectors, rows, features = used_columns(self.vectors, rows, self.features)
+        vectors, rows, features = used_columns(self.vectors, rows, self.features, self.kernel)
         for first, block in vector_blocks(vectors, rows, self.kernel, features, length):
             _add_scores(block, first, self.kernel, any_rows(rows), *parts, scores)
         return scores

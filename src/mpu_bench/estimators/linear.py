@@ -232,6 +232,8 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
     batch: int = 30
 
     def _solver(self, n: int) -> Solver:
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter is {self.max_iter!r}; it must be at least 1")
         if self.kernel == "linear":
             return self._steps(n, self.max_iter)
         return self._made("pegasos-kernel", regularization=regularization(self.C, n), passes=self.max_iter)

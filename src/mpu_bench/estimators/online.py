@@ -6,12 +6,12 @@ however they are cut, leave the same model as all at once.
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import PRESENTED
@@ -32,6 +32,8 @@ from mpu_bench.models.probabilities import RecentScores
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for
 from mpu_bench.solvers.online.sparseness import Sparseness
 
+#: beside its coefficients, that a slot of a budget has, in use or not: what the system promises may end the process
+_NUMBERS_A_SLOT = 3
 _REGULARIZATION_OF_STREAMS = 0.01  # Pegasos' lambda where nobody knows how many rows will come
 
 
@@ -236,12 +238,13 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         return any(getattr(self, name) is not None for name in self.of_all_rows)
 
     def _started_in_memory(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
-        budget = vars(self).get("budget")
+        budget, a_slot = vars(self).get("budget"), 8 * (functions_for(len(self.classes_)) + _NUMBERS_A_SLOT)
         try:
+            if budget is not None and a_slot * int(budget) > psutil.virtual_memory().available:
+                raise MemoryError
             return self._started(solver, problem, kernel, seed)
-        except (MemoryError, OverflowError, ValueError) as fault:
-            is_of_numpy = budget is not None and 8 * int(budget) * max(int(budget), problem.features) > sys.maxsize
-            if budget is None or (isinstance(fault, ValueError) and not is_of_numpy):
+        except MemoryError as fault:
+            if budget is None:
                 raise
             raise ValueError(f"budget is {budget}; too many for the memory of this machine; choose fewer") from fault
 

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, squared_norms
+from mpu_bench.core.rows import Dense, Rows, count, squared_norms
 from mpu_bench.kernels import Kernel
 
 Precision = Literal["single", "double"]
 
 _LARGEST_GROWTH = 4000.0  # of a Gaussian at gamma ||x||^2 = 1000: single precision may change a value by 1e-4 of it
+_LARGEST_GROWTH_IN_DOUBLE = _LARGEST_GROWTH * 2.0**29  # the same of double precision
 _LARGEST_ROUNDING = 0.01  # of a score: scores of support vectors on the margin are 1 apart from zero
 _SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-30, 1e30  # but for zero; what is smaller loses digits in single precision
 _RESPONSE_ACCURACY = 1e-3  # of y f(x), where a solver has no tolerance of its own
@@ -142,3 +143,13 @@ def centred(rows: Rows, kernel: Kernel, dtype: type[np.floating[Any]] | None = N
         return rows
     values = rows.values.astype(dtype or rows.values.dtype)
     return Dense((values - values.mean(axis=0, dtype=np.float64)).astype(values.dtype))
+
+
+def centred_on(vectors: Dense, rows: Dense, kernel: Kernel) -> tuple[Dense, Dense]:
+    """Return both less the mean of the vectors, where the kernel allows it and double precision would not do else."""
+    if not (kernel.shift_invariant and count(vectors)):
+        return vectors, rows
+    if kernel.growth(float(squared_norms(vectors).max())) <= _LARGEST_GROWTH_IN_DOUBLE:
+        return vectors, rows
+    mean = vectors.values.mean(axis=0, dtype=np.float64)
+    return Dense(vectors.values - mean), Dense(rows.values - mean)
