@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench import CoreVectorClassifier, FrankWolfeClassifier
 from mpu_bench.kernels import Gaussian, Linear
-from oracles import meb
+from oracles import kernel_svm, meb
 
 X, CLASSES = load_wine(return_X_y=True)
 X, LABELS = X[CLASSES < 2], CLASSES[CLASSES < 2]
@@ -65,3 +65,16 @@ def test_scores_are_those_of_the_model_however_far_from_the_origin(classes):
     near = CoreVectorClassifier(gamma=1.0, random_state=0).fit(rows - 2.0**27, labels)
     np.testing.assert_allclose(model.decision_function(rows), near.decision_function(rows - 2.0**27), atol=0.02)
     np.testing.assert_array_equal(model.predict(rows[::3]), model.predict(rows)[::3])
+
+
+@pytest.mark.parametrize("C", [0.1, 100.0])
+@pytest.mark.parametrize("classifier", [CoreVectorClassifier, FrankWolfeClassifier])
+def test_the_objective_of_its_own_scores_is_as_near_the_optimum_as_it_says(classifier, C):
+    rows, signs = (X - X.mean(axis=0)) / X.std(axis=0), 2.0 * LABELS - 1
+    model = classifier(C, gamma=0.1, random_state=0).fit(rows, LABELS)
+    losses = np.maximum(0.0, 1 - signs * model.decision_function(rows))
+    support, coefficients = np.asarray(model.support_vectors_), model.dual_coef_[0]
+    squares = coefficients @ kernel_svm.values(Gaussian(0.1), support, support) @ coefficients
+    objective = squares + model.intercept_[0] ** 2 + C * losses @ losses
+    optimum = 1 / meb.least_square(meb.products(Gaussian(0.1), rows, signs, C), 1e-8)[1]
+    assert -1e-6 <= objective / optimum - 1 <= model.dual_gap_ + 1e-5 <= 1e-3 + 1e-5

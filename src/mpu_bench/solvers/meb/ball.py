@@ -39,7 +39,8 @@ kernel evaluations as weights are above zero (cvm: as there are examples in the 
 
 Measures: `dual_objective` is g(alpha) = r^2, `objective` is max_i g_i over all points, which g* is not above (39), so
 that `gap` = max_i g_i / r^2 - 1 is the delta_+ of Algorithms 2 and 3, and at most eps' where they end rightly. With
-`stop` they are of the SVM. Both are computed anew from the weights, in double precision (`certificate.py`).
+`stop` they are of the SVM, and the model is the multiple of f that they are of. Both are computed anew from the
+weights, in double precision (`certificate.py`).
 
 Deviations: kernel values are single precision, double where that is too coarse for the end (`_precision`), all sums
 double; those of a Gaussian on dense rows far from the origin are of the rows less their mean, which has the same
@@ -155,6 +156,8 @@ class State:
     status: Status
     check_at: int  #: how many iterations there will have been when the SVM's gap is looked at
     counters: NDArray[np.int64]
+    #: with `stop`: after how many iterations the SVM was certified, what was found, and the multiple of f it is of
+    certified: tuple[int, Measures, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -345,25 +348,38 @@ class BallSolver(Solver):
         """Return `iterations` with the step of the algorithm; all other arguments are given."""
 
     def model(self, state: State) -> KernelModel:
-        """Return f over the examples with weight; its bias is sum_i alpha_i y_i."""
+        """Return f over the examples with weight, with `stop` its certified multiple; the bias is sum_i alpha_i y_i."""
         slots = np.flatnonzero(state.core.coefficients)
         coefficients = state.core.coefficients[slots, np.newaxis] * state.ball.scale[0]
+        if self.stop is not None:
+            coefficients *= self._of_svm(state)[1] / np.abs(coefficients).sum()
         support, features = state.core.members[slots], state.problem.features
         vectors = take(state.problem.train, support)
         return KernelModel(vectors, coefficients, state.examples.kernel, features, float(coefficients.sum()), support)
 
     def measures(self, state: State) -> Measures:
         """Certify the ball by its farthest point, of all; with ``stop`` the model, by its losses."""
-        core = state.core
-        support = np.flatnonzero(core.coefficients)
-        alphas = core.signs[support] * core.coefficients[support]
-        certify = of_radius if self.stop is None else of_svm
-        return certify(state.problem, state.examples.kernel, self.C, core.members[support], alphas)
+        if self.stop is not None:
+            return self._of_svm(state)[0]
+        return of_radius(state.problem, state.examples.kernel, self.C, *_weights(state.core))
+
+    def _of_svm(self, state: State) -> tuple[Measures, float]:
+        presented = int(state.counters[PRESENTED])
+        if state.certified is None or state.certified[0] != presented:
+            certified = of_svm(state.problem, state.examples.kernel, self.C, *_weights(state.core))
+            state.certified = (presented, *certified)
+        return state.certified[1:]
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
         """Return what is the problem of the ball around the examples of the L2-SVM, or of the SVM itself."""
         return "smallest squared radius" if parameters.get("stop") is None else "w.w + b b + C sum hinge^2"
+
+
+def _weights(core: CoreSet) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    """Return the examples that have weight, and their weights, of any sum."""
+    slots = np.flatnonzero(core.coefficients)
+    return core.members[slots], core.signs[slots] * core.coefficients[slots]
 
 
 @jit(inline="always")

@@ -69,21 +69,28 @@ def of_radius(
 
 def of_svm(
     problem: Problem, kernel: Kernel, C: float, members: NDArray[np.uint32], alphas: NDArray[np.float64]
-) -> Measures:
-    """Bound the SVM's objective by the losses of all examples; parameters as of `of_radius`."""
+) -> tuple[Measures, float]:
+    """Bound the SVM's objective by the losses of all examples; parameters as of `of_radius`.
+
+    Returns
+    -------
+    measures : Measures
+    multiple : float
+        The v of their objective, above zero, of the f whose weights have the sum 1.
+    """
     bounds = _bounds(problem, kernel, C, members, alphas)
     loss_weights = np.broadcast_to(per_example(1.0, problem), problem.n)
-    objective, multiple = np.inf, 1.0 / bounds.R
+    objective, best, multiple = np.inf, 0.0, 1.0 / bounds.R
     for _ in range(_MULTIPLES):
         losses = np.maximum(0.0, 1.0 - multiple * bounds.margins)
         value = float(multiple * multiple * bounds.squared_norm + C * ((loss_weights * losses) @ losses))
-        if not value < objective:
+        if not (value < objective and multiple > 0.0):
             break
-        objective, lossy = value, bounds.margins[losses > 0]
+        objective, best, lossy = value, multiple, bounds.margins[losses > 0]
         weighted = loss_weights[losses > 0] * lossy
-        multiple = max(C * float(weighted.sum()) / (bounds.squared_norm + C * float(weighted @ lossy)), 0.0)
+        multiple = C * float(weighted.sum()) / (bounds.squared_norm + C * float(weighted @ lossy))
     error = rounding(len(bounds.margins) + _FEW, objective)
-    return _known(kernel, Measures.certified(objective + error, 1.0 / bounds.R))
+    return _known(kernel, Measures.certified(objective + error, 1.0 / bounds.R)), best
 
 
 def _known(kernel: Kernel, measures: Measures) -> Measures:
