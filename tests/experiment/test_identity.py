@@ -121,7 +121,7 @@ def test_keys_do_not_depend_on_the_order_in_the_config(tmp_path: Path, read) -> 
         "solvers: [{{smo: {{tune: {{kernel.gamma: [{0}, 4], holdout: 0.5}}, kernel: {{gaussian: {{}}}}}}}}]",
         "solvers: [{{sbp: {{nu: {{from-regularization: {0}}}, passes: 1}}}}]",
         "solvers: [{{sbp: {{nu: {{from-regularization: {{over-examples: {0}}}}}, passes: 1}}}}]",
-        "solvers: [perceptron]\nstop: {{passes: {0}, seconds: {0}, gap: {0}}}\ncheckpoints: {{first: {0}}}",
+        "solvers: [dcd]\nstop: {{passes: {0}, seconds: {0}, gap: {0}}}\ncheckpoints: {{first: {0}}}",
     ],
 )
 def test_a_number_has_one_key_however_it_is_written(read: Callable[[str], Experiment], written: str) -> None:
