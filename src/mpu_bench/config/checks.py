@@ -78,8 +78,8 @@ def _check_explained(content: File, node: Node) -> None:
     for position, each in enumerate(content.explained):
         if each.sentence is not None and each.sentence not in claimed:
             raise node[position]["sentence"].unknown("sentence", each.sentence, claimed)
-        named = each.evidence if isinstance(each.evidence, str) else configs[0]
-        if named not in configs and not is_file(folder / named):
+        named = each.evidence
+        if isinstance(named, str) and named not in configs and not is_file(folder / named):
             raise node[position]["evidence"].unknown("config", named, configs)
 
 

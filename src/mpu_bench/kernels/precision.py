@@ -31,7 +31,11 @@ _RESPONSE_ACCURACY = 1e-3  # of y f(x), where a solver has no tolerance of its o
 
 def is_single_enough(rows: Rows, kernel: Kernel) -> bool:
     """Return whether single precision changes kernel values by next to nothing: squared norms, and what is tiny."""
-    largest = float(squared_norms(rows).max(initial=0.0))
+    return _is_single_enough(squared_norms(rows), kernel)
+
+
+def _is_single_enough(norms: NDArray[np.float64], kernel: Kernel) -> bool:
+    largest = float(norms.max(initial=0.0))
     if kernel.shift_invariant and kernel.growth(largest) > _LARGEST_GROWTH:
         return False
     parameters = [abs(float(parameter)) for parameter in kernel.parameters.values()]
@@ -79,10 +83,11 @@ def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) ->
     length : float
         sqrt(sum_j alpha_j^2) of the model's coefficients, the largest of its functions.
     """
-    if not is_single_enough(vectors, kernel):
+    norms = squared_norms(vectors)
+    if not _is_single_enough(norms, kernel):
         return False
     # what a score is to be compared with is the margin, 1; NaN is not below anything
-    return sum_rounding(squared_norms(vectors), kernel, length, np.dtype(np.float32)) <= _LARGEST_ROUNDING
+    return sum_rounding(norms, kernel, length, np.dtype(np.float32)) <= _LARGEST_ROUNDING
 
 
 def precision_of_rows(
@@ -109,7 +114,7 @@ def precision_of_rows(
     largest = float(kernel.bound(norms.max()))
     if largest > float(np.finfo(np.float32).max) / 4:
         return "single"
-    if not is_single_enough(problem.train, kernel):
+    if not _is_single_enough(norms, kernel):
         return "double"
     if coefficient is None:
         return "single" if largest <= 1.0 else "double"
