@@ -71,8 +71,8 @@ def _needed() -> dict[str, set[str]]:
 def source_hash(module: str) -> str:
     """Return a hash of the text of all modules of ours whose code a module may inline, its own among them."""
     digest = hashlib.sha256()
-    for each in sorted(_reached(module)):
-        digest.update(each.encode() + b"\0" + _sources()[each] + b"\0")
+    for name in sorted(_reached(module)):
+        digest.update(name.encode() + b"\0" + _sources()[name] + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -82,10 +82,10 @@ def _reached(module: str) -> set[str]:
     if module not in _sources():
         return set(_sources())
     reached: set[str] = set()
-    found = {module}
-    while found:
-        reached |= found
-        found = set().union(*(_needed()[each] for each in found)) & _sources().keys() - reached
+    frontier = {module}
+    while frontier:
+        reached |= frontier
+        frontier = set().union(*(_needed()[name] for name in frontier)) & _sources().keys() - reached
     return reached
 
 
@@ -104,11 +104,11 @@ def folder_of(module: str) -> Path:
 def folder_of_function(function: Callable[..., Any], identity: str) -> Path:
     """Return where what is compiled of one function is kept; it counts as in use from now on."""
     folder = folder_of(function.__module__)
-    own = folder / f"{function.__qualname__}-{identity}"
-    for each in (folder, own):
+    function_folder = folder / f"{function.__qualname__}-{identity}"
+    for path in (folder, function_folder):
         with suppress(OSError):  # it is not made yet
-            os.utime(each)
-    return own
+            os.utime(path)
+    return function_folder
 
 
 def identity_of(function: Callable[..., Any]) -> str:
@@ -126,25 +126,25 @@ def _described(function: Any, seen: set[Any]) -> list[Any]:
     seen.add(id(function))
     codes = list(_codes(function.__code__))
     names = tuple(sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}))
-    held = function.__globals__ | _closure(function)
+    namespace = function.__globals__ | _closure(function)
     return [
         *((code.co_code, code.co_names, code.co_varnames, _constants(code)) for code in codes),
         _frozen(function.__defaults__, names, seen),
-        *((name, _frozen(held[name], names, seen)) for name in names if name in held),
-        *sorted((each.__qualname__, each._fields) for each in _layouts(function)),
+        *((name, _frozen(namespace[name], names, seen)) for name in names if name in namespace),
+        *sorted((layout.__qualname__, layout._fields) for layout in _layouts(function)),
     ]
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
     """Yield the code of a function, and of those within it."""
     yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _codes(each)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 def _constants(code: CodeType) -> list[str]:
-    return [repr(each) for each in code.co_consts if not isinstance(each, CodeType)]
+    return [repr(constant) for constant in code.co_consts if not isinstance(constant, CodeType)]
 
 
 def _closure(function: Any) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _closure(function: Any) -> dict[str, Any]:
 
 def _layouts(function: Any) -> list[Any]:
     """Return the types of named tuples that the module of a function knows."""
-    return [each for each in function.__globals__.values() if isinstance(each, type) and hasattr(each, "_fields")]
+    return [value for value in function.__globals__.values() if isinstance(value, type) and hasattr(value, "_fields")]
 
 
 def _frozen(value: Any, names: tuple[str, ...], seen: set[Any]) -> Any:
@@ -166,7 +166,7 @@ def _frozen(value: Any, names: tuple[str, ...], seen: set[Any]) -> Any:
     if value is None or isinstance(value, int | float | complex | str | bytes | np.generic):
         return value
     if isinstance(value, tuple):
-        return [_frozen(each, names, seen) for each in value]
+        return [_frozen(element, names, seen) for element in value]
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
     known = getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__)
@@ -177,13 +177,13 @@ def _frozen(value: Any, names: tuple[str, ...], seen: set[Any]) -> Any:
         return known, [(name, _frozen(vars(value)[name], names, seen)) for name in names if name in vars(value)]
     is_replaced = isinstance(value, FunctionType) and not hasattr(value, "bodies") and not _is_known(value)
     text = _hash_of_file(value.__code__.co_filename) if is_replaced else ""
-    return known, text, [_described(each, seen) for each in _compiled(value) if id(each) not in seen]
+    return known, text, [_described(function, seen) for function in _compiled(value) if id(function) not in seen]
 
 
 def _compiled(value: Any) -> list[Any]:
     """Return the functions that are compiled for callers of a value; what types choose of ours is known by its text."""
     if isinstance(value, FunctionType):
-        return [each.py_func for each in getattr(value, "bodies", {}).values() if not _is_known(each)]
+        return [body.py_func for body in getattr(value, "bodies", {}).values() if not _is_known(body)]
     return [value.py_func] if hasattr(value, "py_func") else []
 
 
@@ -264,14 +264,14 @@ def remove_damaged(folder: Path) -> None:
 def _unknown(folder: Path) -> dict[Path, str]:
     """Return the files of compiled code of which no checksum is kept, with their checksums."""
     try:
-        kept = (folder / "checksums").read_text(encoding="ascii", errors="replace").split()
+        known = (folder / "checksums").read_text(encoding="ascii", errors="replace").split()
     except FileNotFoundError:
-        kept = []
+        known = []
     checksums = {}
     for path in folder.rglob("*.nb[ci]"):
         with suppress(FileNotFoundError):  # another process removes it
             checksums[path] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return {path: checksum for path, checksum in checksums.items() if checksum not in kept}
+    return {path: checksum for path, checksum in checksums.items() if checksum not in known}
 
 
 @cache

@@ -58,12 +58,12 @@ class _Events(event.Listener):
         self._heard = heard
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        for each in self._heard:
-            each.begin()
+        for left_out in self._heard:
+            left_out.begin()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        for each in self._heard:
-            each.end(counts=UNTIMED.depth == 0)
+        for left_out in self._heard:
+            left_out.end(counts=UNTIMED.depth == 0)
 
 
 event.register("numba:compile", _Events(COMPILER, GETTING_READY))

@@ -150,7 +150,7 @@ def _checked(dispatcher: Any, folder: Path, not_kept: Callable[[], Any]) -> Call
         if types_of_arguments in dispatcher.overloads:
             return get_ready(types_of_arguments)
         with trigger_event(GETS_READY), _no_collection():
-            if not all(cache.knows_layout(dispatcher.py_func, each) for each in _tuples(types_of_arguments)):
+            if not all(cache.knows_layout(dispatcher.py_func, layout) for layout in _tuples(types_of_arguments)):
                 other = not_kept()
                 other.compile(types_of_arguments)
                 dispatcher.add_overload(other.overloads[types_of_arguments])
@@ -225,9 +225,9 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
     settings = {"nogil": True, "_nrt": allocates} | _SETTINGS | options
     bodies: dict[type, Jitted] = {}
 
-    def complaint(type_name: object, given: int) -> str:
-        if given != arguments:
-            return f"{name} takes {arguments} arguments, not {given}"
+    def complaint(type_name: object, count: int) -> str:
+        if count != arguments:
+            return f"{name} takes {arguments} arguments, not {count}"
         known = ", ".join(tuple_type.__name__ for tuple_type in bodies)
         return f"{name}: nothing is registered for {type_name}; there are {known}"
 
@@ -248,13 +248,13 @@ def jit_dispatch(function: Callable[..., Any] | None = None, /, *, allocates: bo
             raise TypingError(complaint(first, 1 + len(others)))
         return types.Dispatcher(body.from_jitted)
 
-    def register(tuple_type: type, **own: Any) -> Callable[..., Any]:
+    def register(tuple_type: type, **overrides: Any) -> Callable[..., Any]:
         def keep(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(signature(body).parameters) != arguments:
                 raise TypeError(f"{name} takes {arguments} arguments; the body for {tuple_type.__name__} does not")
             body.__name__ = f"{name}_{tuple_type.__name__}"
             body.__qualname__ = f"{function.__qualname__}_{tuple_type.__name__}"
-            bodies.setdefault(tuple_type, Jitted(body, settings | own))
+            bodies.setdefault(tuple_type, Jitted(body, settings | overrides))
             return body
 
         return keep

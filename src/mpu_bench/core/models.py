@@ -254,9 +254,9 @@ def used_columns(vectors: Rows, rows: Rows, features: int, kernel: Kernel) -> tu
     if features <= _MOST_VALUES // _FEWEST_VECTORS or isinstance(vectors, Dense) or isinstance(rows, Dense):
         return vectors, rows, features
     used = np.unique(vectors.indices)
-    found = np.minimum(np.searchsorted(used, rows.indices), max(len(used) - 1, 0))
-    is_used = used[found] == rows.indices if len(used) else np.zeros(len(found), bool)
-    renamed = rows._replace(indices=np.where(is_used, found, len(used)).astype(np.uint32))
+    positions = np.minimum(np.searchsorted(used, rows.indices), max(len(used) - 1, 0))
+    is_used = used[positions] == rows.indices if len(used) else np.zeros(len(positions), bool)
+    renamed = rows._replace(indices=np.where(is_used, positions, len(used)).astype(np.uint32))
     longest = int((rows.starts[1:] - rows.starts[:-1]).max(initial=0))
     vectors = vectors._replace(indices=np.searchsorted(used, vectors.indices).astype(np.uint32))
     return vectors, renamed, max(len(used) + 1, longest)

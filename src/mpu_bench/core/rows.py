@@ -327,10 +327,10 @@ def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
     lengths = (rows.starts[1:] - rows.starts[:-1])[chosen].astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     first = np.repeat(rows.starts[:-1][chosen].astype(np.int64) - starts[:-1], lengths)
-    kept = first + np.arange(starts[-1])
+    positions = first + np.arange(starts[-1])
     if isinstance(rows, Ones):
-        return Ones(rows.indices[kept], starts.astype(np.uint32))
-    return Sparse(rows.values[kept], rows.indices[kept], starts.astype(np.uint32))
+        return Ones(rows.indices[positions], starts.astype(np.uint32))
+    return Sparse(rows.values[positions], rows.indices[positions], starts.astype(np.uint32))
 
 
 def to_scipy(rows: Rows, features: int) -> csr_matrix | NDArray[np.float64]:

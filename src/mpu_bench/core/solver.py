@@ -314,8 +314,8 @@ def bounds_of(solver: type[Solver]) -> dict[str, list[Any]]:
 @cache
 def words_of(solver: type[Solver]) -> dict[str, list[Any]]:
     """Return what every parameter may be that is one of some words, or None; found once, as bounds are."""
-    found = {field.name: _words(types_of(solver)[field.name]) for field in fields(solver)}
-    return {name: words for name, words in found.items() if words}
+    words_by_name = {field.name: _words(types_of(solver)[field.name]) for field in fields(solver)}
+    return {name: words for name, words in words_by_name.items() if words}
 
 
 def _words(hint: Any) -> list[Any]:

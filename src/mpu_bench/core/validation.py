@@ -59,25 +59,25 @@ def score_counts(classes: int) -> tuple[int, ...]:
     return (1, 2) if classes == 2 else (classes,)
 
 
-def _check_machines(model: Any, features: int, counts: Sequence[int], each: str, name: str) -> None:
+def _check_machines(model: Any, features: int, counts: Sequence[int], of: str, name: str) -> None:
     scores = getattr(type(model), "scores", None)
     if scores in (LinearModel.scores, FourierModel.scores, KernelModel.scores) and not isinstance(model.bias, Real):
         raise ValueError(f"{name}bias is {shown(model.bias)}; it must be a number")
     if scores is LinearModel.scores:
         shapes = [(count, features) for count in counts]
-        _check_array(f"{name}weights", model.weights, _FLOATS, shapes, f"{features} features, {each}")
+        _check_array(f"{name}weights", model.weights, _FLOATS, shapes, f"{features} features, {of}")
     elif scores is FourierModel.scores:
         k = max(1, len(model.frequencies)) if np.ndim(model.frequencies) else 1
         _check_array(f"{name}frequencies", model.frequencies, _FLOATS, [(k, features)], f"{features} features")
         shapes = [(count, 2 * k) for count in counts]
-        _check_array(f"{name}weights", model.weights, _FLOATS, shapes, f"{k} frequencies, {each}")
+        _check_array(f"{name}weights", model.weights, _FLOATS, shapes, f"{k} frequencies, {of}")
     elif scores is KernelModel.scores:
         m = _check_expansion(model, features, name)
         shapes = [(m, count) for count in counts]
-        _check_array(f"{name}coefficients", model.coefficients, _FLOATS, shapes, f"{m} vectors, {each}")
+        _check_array(f"{name}coefficients", model.coefficients, _FLOATS, shapes, f"{m} vectors, {of}")
     elif scores is SharedExpansions.scores:
         m = _check_expansion(model, features, name)
-        _check_array(f"{name}biases", model.biases, _FLOATS, [(count,) for count in counts], each)
+        _check_array(f"{name}biases", model.biases, _FLOATS, [(count,) for count in counts], of)
         total = _check_starts(f"{name}starts", model.starts, _INTEGERS, m)
         _check_array(f"{name}coefficients", model.coefficients, _FLOATS, [(total,)], f"{name}starts")
         _check_array(f"{name}machines", model.machines, _INTEGERS, [(total,)], f"{name}starts")
