@@ -60,8 +60,8 @@ class Graph(Protocol):
         """Add a constant in single precision and return its name."""
 
 
-def _number_or_scaled(given: Any) -> Any:
-    number = parse(given)
+def _number_or_scaled(parameter: Any) -> Any:
+    number = parse(parameter)
     factor = number.factor if isinstance(number, Scaled) and number.by != "n" else number
     if isinstance(factor, dict | Scaled | Derived):
         raise ValueError("must be a number or one of {over-features: 4}, {over-mean-squared-distance: 2}")
@@ -174,8 +174,8 @@ class Kernel(tuple[Any, ...], ABC):
         """Return a parameter that is out of its range, and what it ``must be``; None where all are fine."""
         try:
             self.described()
-        except ValidationError as fault:
-            error = fault.errors()[0]
+        except ValidationError as invalid:
+            error = invalid.errors()[0]
             return str(error["loc"][0]), wanted(error)
         return None
 
@@ -183,7 +183,7 @@ class Kernel(tuple[Any, ...], ABC):
     def parameters(self) -> dict[str, Any]:
         """The parameters by name, as numbers of Python."""
         pairs = zip(self._fields, self, strict=True)
-        return {name: each.item() if hasattr(each, "item") else each for name, each in pairs}
+        return {name: parameter.item() if hasattr(parameter, "item") else parameter for name, parameter in pairs}
 
     def for_sklearn(self) -> dict[str, Any]:
         """Return the kernel as arguments of scikit-learn's SVC.
@@ -232,7 +232,7 @@ class Kernel(tuple[Any, ...], ABC):
         """
         raise DataError(f"fixed point: the kernel {self} cannot be exported; export floats")
 
-    def onnx(self, graph: Graph, value: str, own: str, norms: NDArray[Any]) -> str:
+    def onnx(self, graph: Graph, value: str, row_norms: str, norms: NDArray[Any]) -> str:
         """Add the nodes that compute kernel values, shape (n, m), and return the name of these.
 
         Parameters
@@ -240,7 +240,7 @@ class Kernel(tuple[Any, ...], ABC):
         graph : Graph
         value : str
             The inner products of rows and vectors, or the squared distances of a kernel that is `shift_invariant`.
-        own : str
+        row_norms : str
             ``||x||^2`` of the rows, shape (n, 1).
         norms : array, shape (1, m)
             ``||v_i||^2`` of the vectors.

@@ -80,8 +80,10 @@ def compiled(kernel: Kernel) -> tuple[Any, ...]:
 
     The arrays among its parameters live as long as the kernel.
     """
-    numbers = np.fromiter((number for each in kernel for number in _numbers(each)), np.float64)
-    parameters: list[Any] = [typeof(each) if isinstance(each, np.ndarray) else type(each) for each in kernel]
+    numbers = np.fromiter((number for parameter in kernel for number in _numbers(parameter)), np.float64)
+    parameters: list[Any] = [
+        typeof(parameter) if isinstance(parameter, np.ndarray) else type(parameter) for parameter in kernel
+    ]
     return numbers, *_addresses(type(kernel), *parameters)
 
 
@@ -97,7 +99,7 @@ def _numbers(parameter: Any) -> Iterator[float]:
 @cache
 def _addresses(kind: type[Kernel], *parameters: Any) -> list[int]:
     """Return the addresses of the functions of `_SIGNATURES`, of a kernel with parameters of some types."""
-    fields = [typeof(each()) if isinstance(each, type) else each for each in parameters]
+    fields = [typeof(parameter()) if isinstance(parameter, type) else parameter for parameter in parameters]
     read = _reader(types.NamedTuple(fields, kind))
 
     def value_of(numbers, dot, a2, b2):
@@ -119,7 +121,9 @@ def _reader(kind: types.NamedTuple) -> Any:
     def read(_context: Any, _numbers: Any) -> Any:
         def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             numbers = (builder.load(builder.gep(arguments[0], [ir.IntType(64)(at)])) for at in count())
-            return context.make_tuple(builder, kind, [_parameter(context, builder, each, numbers) for each in kind])
+            return context.make_tuple(
+                builder, kind, [_parameter(context, builder, parameter, numbers) for parameter in kind]
+            )
 
         return kind(_REALS), code
 
@@ -176,14 +180,14 @@ def _calling(name: str) -> Any:
     called = _SIGNATURES[name]
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given = [
+        operands = [
             context.make_array(kind)(context, builder, argument).data if isinstance(kind, types.Array) else argument
             for kind, argument in zip(signature.args[1:], arguments[1:], strict=True)
         ]
         returns = called.return_type != types.void
         returned = context.get_value_type(called.return_type) if returns else ir.VoidType()
-        function = ir.FunctionType(returned, [context.get_value_type(each) for each in called.args])
-        result = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), given)
+        function = ir.FunctionType(returned, [context.get_value_type(argument_type) for argument_type in called.args])
+        result = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), operands)
         return result if returns else context.get_dummy_value()
 
     return code

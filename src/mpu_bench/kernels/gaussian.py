@@ -81,7 +81,7 @@ class Gaussian(_Parameters, Kernel):
         line = f"value = {far} ? 0 : power_of_half(product({moved}, {factor}){down});"
         return CText([line], helpers=_POWER_OF_HALF, power=30, exponentials=1)
 
-    def onnx(self, graph: Graph, value: str, own: str, norms: NDArray[Any]) -> str:
+    def onnx(self, graph: Graph, value: str, row_norms: str, norms: NDArray[Any]) -> str:
         """Add an exponential of the squared distances."""
         return graph.call("Exp", [graph.call("Mul", [value, graph.constant(-self.gamma)])])
 

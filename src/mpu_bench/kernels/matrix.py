@@ -169,8 +169,8 @@ def build(
     if dtype == np.float32 and (known := PROVISION.rows_of(rows, kernel)) is not None:
         return Gram(store, kernel, norms, diagonal, known, full_lru(n), new_team())
     fitting = (PROVISION.allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
-    kept = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
-    gram = Gram(store, kernel, norms, diagonal, kept, _no_rows(kept), new_team())
+    rows_by_slot = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
+    gram = Gram(store, kernel, norms, diagonal, rows_by_slot, _no_rows(rows_by_slot), new_team())
     if PROVISION.helpers and PROVISION.helpers.count:
         _compute_parts(gram, 0)  # compiles; none is wanted yet
         PROVISION.helpers.help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
@@ -192,16 +192,18 @@ def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
             r = max(r // 2, _LEAST_SLOTS)
 
 
-def _no_rows(kept: NDArray[Any]) -> LRU:
-    slots, n = kept.shape
-    return new_lru(n, slots, open_slots=max(_LEAST_SLOTS, _OPEN_BYTES // kept[0].nbytes))
+def _no_rows(rows_by_slot: NDArray[Any]) -> LRU:
+    slots, n = rows_by_slot.shape
+    return new_lru(n, slots, open_slots=max(_LEAST_SLOTS, _OPEN_BYTES // rows_by_slot[0].nbytes))
 
 
 def copy_without_rows(gram: Gram) -> Gram:
     """Return a Gram of the same examples and kernel that keeps two rows, and none yet."""
     n = len(gram.diagonal)
-    kept = _memory(min(_LEAST_SLOTS, n), n, gram.kept.dtype)
-    return gram._replace(store=with_own_scratch(gram.store), kept=kept, lru=_no_rows(kept), team=new_team())
+    rows_by_slot = _memory(min(_LEAST_SLOTS, n), n, gram.kept.dtype)
+    return gram._replace(
+        store=with_own_scratch(gram.store), kept=rows_by_slot, lru=_no_rows(rows_by_slot), team=new_team()
+    )
 
 
 def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -322,8 +324,8 @@ def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Calla
     """
 
     def compute(first: int) -> None:
-        kept = rows[first : first + _ROWS_AT_ONCE]
-        _compute_several(_for_another_thread(gram)._replace(kept=kept, team=new_team()), first)
+        block = rows[first : first + _ROWS_AT_ONCE]
+        _compute_several(_for_another_thread(gram)._replace(kept=block, team=new_team()), first)
 
     with ThreadPoolExecutor(threads) as executor:
         for _ in executor.map(compute, range(0, len(rows), _ROWS_AT_ONCE)):

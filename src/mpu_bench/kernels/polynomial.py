@@ -122,12 +122,12 @@ class Polynomial(_Parameters, Kernel):
         ]
         return CText(lines, power=28, scale=largest**self.degree, multiply_adds=self.degree)
 
-    def onnx(self, graph: Graph, value: str, own: str, norms: NDArray[Any]) -> str:
+    def onnx(self, graph: Graph, value: str, row_norms: str, norms: NDArray[Any]) -> str:
         """Add a power of inner products, or of cosines."""
         bases = self._affine(graph, value)
         if self.normalize:
             roots = graph.constant(_inverse_roots(self.scale * norms + self.offset))
-            of_rows = self._affine(graph, own)
+            of_rows = self._affine(graph, row_norms)
             is_positive = graph.call("Greater", [of_rows, graph.constant(0.0)])
             root = graph.call("Sqrt", [graph.call("Where", [is_positive, of_rows, graph.constant(1.0)])])
             inverse = graph.call("Where", [is_positive, graph.call("Reciprocal", [root]), graph.constant(0.0)])
