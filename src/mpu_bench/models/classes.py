@@ -61,8 +61,8 @@ class Classes:
             If the labels are neither texts nor numbers.
         """
         labels = np.asarray(labels)
-        own = tuple((str(label),) for label in labels.tolist())
-        classes = cls(labels, own if words is None else tuple(map(tuple, words)))
+        texts = tuple((str(label),) for label in labels.tolist())
+        classes = cls(labels, texts if words is None else tuple(map(tuple, words)))
         classes.to_json()
         return classes
 

@@ -57,22 +57,22 @@ def weighted_scores(
     """Return a metric for each row of weights, shape (k, n), such as how often a resample has each example; (k,)."""
     if not np.isfinite(scores).all():
         raise ValueError("a score is not finite")
-    found = np.unique(labels)
+    classes = np.unique(labels)
     right, total = weights * (labels == predicted), weights.sum(axis=1)
     match metric:
         case "accuracy":
             return np.asarray(right.sum(axis=1) / total)
         case "balanced-accuracy":
-            return _mean([right[:, labels == c].sum(axis=1) / weights[:, labels == c].sum(axis=1) for c in found])
+            return _mean([right[:, labels == c].sum(axis=1) / weights[:, labels == c].sum(axis=1) for c in classes])
         case "f1":
-            counted = [1] if scores.shape[1] == 1 else found
-            parts = [[weights[:, each == c].sum(axis=1) for each in (labels, predicted)] for c in counted]
+            counted = [1] if scores.shape[1] == 1 else classes
+            parts = [[weights[:, assigned == c].sum(axis=1) for assigned in (labels, predicted)] for c in counted]
             both = [right[:, labels == c].sum(axis=1) for c in counted]
             return _mean([2 * hits / np.maximum(of + as_, _TINY) for hits, (of, as_) in zip(both, parts, strict=True)])
         case "auc":
-            return _mean([_auc(*each, weights) for each in _one_against_rest(labels, scores) if len(found) > 1])
+            return _mean([_auc(*binary, weights) for binary in _one_against_rest(labels, scores) if len(classes) > 1])
         case "average-precision":
-            return _mean([_average_precision(*each, weights) for each in _one_against_rest(labels, scores)])
+            return _mean([_average_precision(*binary, weights) for binary in _one_against_rest(labels, scores)])
     raise ValueError(f"no metric is called {metric!r}")
 
 
@@ -92,7 +92,7 @@ def _counts_above(
 
 
 def _auc(is_of: NDArray[np.bool_], marks: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    true, false = (np.pad(each, ((0, 0), (1, 0))) for each in _counts_above(is_of, marks, weights))
+    true, false = (np.pad(counts, ((0, 0), (1, 0))) for counts in _counts_above(is_of, marks, weights))
     area = (np.diff(false) * (true[:, 1:] + true[:, :-1]) / 2).sum(axis=1)
     return np.asarray(area / (true[:, -1] * false[:, -1]))
 
@@ -118,20 +118,20 @@ def best_threshold(metric: str, labels: Labels, scores: Scores) -> float:
     It is the middle between two scores, and of equals the one next to 0; 0 where all scores are alike.
     """
     marks, positive = scores[:, 0], labels == 1
-    true, false = (each[0, :-1] for each in _counts_above(positive, marks, np.ones((1, len(labels)))))
+    true, false = (counts[0, :-1] for counts in _counts_above(positive, marks, np.ones((1, len(labels)))))
     values, positives = np.unique(marks)[::-1], int(positive.sum())
     negatives = len(labels) - positives
     middles = (values[1:] + values[:-1]) / 2
     match metric:
         case "accuracy":
-            found = (true + negatives - false) / len(labels)
+            by_threshold = (true + negatives - false) / len(labels)
         case "balanced-accuracy":
-            found = (true / max(positives, 1) + 1 - false / max(negatives, 1)) / 2
+            by_threshold = (true / max(positives, 1) + 1 - false / max(negatives, 1)) / 2
         case "f1":
-            found = 2 * true / (positives + true + false)
+            by_threshold = 2 * true / (positives + true + false)
         case _:
             raise ValueError(f"no threshold makes {metric!r} better")
-    best = middles[found >= found.max(initial=0.0) - _TINY]
+    best = middles[by_threshold >= by_threshold.max(initial=0.0) - _TINY]
     return float(best[np.abs(best).argmin()]) if len(best) else 0.0
 
 
@@ -166,7 +166,7 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
     """
     from scipy.stats import binomtest, fisher_exact, mannwhitneyu, norm
 
-    found: list[float] = []
+    p_values: list[float] = []
     match metric:
         case "accuracy":
             right, its = predicted == labels, labels == np.bincount(labels).argmax()
@@ -175,17 +175,17 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
         case "balanced-accuracy" | "f1":
             answers = predicted[:, np.newaxis] == (np.arange(scores.shape[1]) if scores.shape[1] > 1 else [1])
             for is_of, answer in _one_against_rest(labels, answers):
-                table = np.array([[np.sum(kind & each) for each in (answer, ~answer)] for kind in (is_of, ~is_of)])
-                found.append(float(fisher_exact(table, alternative="greater")[1]))
+                table = np.array([[np.sum(kind & column) for column in (answer, ~answer)] for kind in (is_of, ~is_of)])
+                p_values.append(float(fisher_exact(table, alternative="greater")[1]))
         case "auc" | "average-precision":
             for is_of, marks in _one_against_rest(labels, scores):
                 if not is_of.all():
-                    found.append(float(mannwhitneyu(marks[is_of], marks[~is_of], alternative="greater")[1]))
+                    p_values.append(float(mannwhitneyu(marks[is_of], marks[~is_of], alternative="greater")[1]))
         case _:
             raise ValueError(f"no metric is called {metric!r}")
-    if not found:
+    if not p_values:
         return 1.0
-    least, answers_of = min(1.0, len(found) * min(found)), (metric, labels, predicted, scores)
+    least, answers_of = min(1.0, len(p_values) * min(p_values)), (metric, labels, predicted, scores)
     if metric != "f1":
         return least
     above = score_of(*answers_of) - constant_score(metric, labels, max(scores.shape[1], 2))
@@ -243,11 +243,11 @@ def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> d
         return dict.fromkeys(("constant_error", "balanced_error", "positives_found"))
     examples = np.bincount(labels, minlength=classes)
     right = np.bincount(labels[predicted == labels], minlength=classes)
-    found = right / np.maximum(examples, 1)
+    recalls = right / np.maximum(examples, 1)
     return {
         "constant_error": float(1 - examples.max() / len(labels)),
-        "balanced_error": float(np.mean(1 - found[examples > 0])),
-        "positives_found": float(found[1]) if classes == 2 and examples[1] else None,
+        "balanced_error": float(np.mean(1 - recalls[examples > 0])),
+        "positives_found": float(recalls[1]) if classes == 2 and examples[1] else None,
     }
 
 

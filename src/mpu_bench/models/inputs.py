@@ -37,8 +37,8 @@ def array_rows(X: Any, features: int) -> Rows:
         if matrix.dtype.kind in "cmM":  # of which numpy would make a part, or days, without a word
             raise TypeError(f"they are of type {matrix.dtype}")
         matrix = matrix if matrix.dtype in _FLOATS else matrix.astype(np.float64)
-    except (TypeError, ValueError) as fault:
-        raise DataError(f"the rows are not numeric: {fault}") from None
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the rows are not numeric: {error}") from None
     if matrix.ndim != 2 or matrix.shape[1] != features:
         shape = " x ".join(map(str, matrix.shape))
         raise DataError(f"the rows are an array of {shape}, where the model takes {features:,} columns")

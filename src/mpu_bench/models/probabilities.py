@@ -53,20 +53,20 @@ class Sigmoids:
         """
         weights = np.broadcast_to(np.asarray(1.0 if weights is None else weights, np.float64), len(scores))
         positive = [1] if scores.shape[1] == 1 else range(scores.shape[1])
-        found = [_fitted(scores[:, index], labels == c, weights) for index, c in enumerate(positive)]
-        return cls(tuple(slope for slope, _ in found), tuple(intercept for _, intercept in found))
+        lines = [_fitted(scores[:, index], labels == c, weights) for index, c in enumerate(positive)]
+        return cls(tuple(slope for slope, _ in lines), tuple(intercept for _, intercept in lines))
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of every class, shape (n, c), of scores of shape (n, 1) or (n, c)."""
         values = scores * self.slopes + self.intercepts
-        found: NDArray[np.float64] = expit(values)
-        if found.shape[1] == 1:
-            return np.hstack([1.0 - found, found])
-        sums = found.sum(axis=1, keepdims=True)
-        np.divide(found, sums, out=found, where=sums > 0)
+        probabilities: NDArray[np.float64] = expit(values)
+        if probabilities.shape[1] == 1:
+            return np.hstack([1.0 - probabilities, probabilities])
+        sums = probabilities.sum(axis=1, keepdims=True)
+        np.divide(probabilities, sums, out=probabilities, where=sums > 0)
         if (far := sums[:, 0] == 0).any():
-            found[far] = softmax(values[far], axis=1)
-        return found
+            probabilities[far] = softmax(values[far], axis=1)
+        return probabilities
 
 
 @dataclass
@@ -135,7 +135,7 @@ def _fitted(scores: NDArray[np.float64], is_of: NDArray[np.bool_], weights: NDAr
         step = np.linalg.solve(hessian, gradient)
         now, decrease = loss(line), 1e-4 * float(gradient @ step)
         lengths = 0.5 ** np.arange(_MOST_HALVINGS)
-        taken = next((each for each in lengths if loss(line - each * step) <= now - each * decrease), None)
+        taken = next((length for length in lengths if loss(line - length * step) <= now - length * decrease), None)
         if taken is None:  # rounding alone is left
             break
         line = line - taken * step

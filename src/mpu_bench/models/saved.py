@@ -220,10 +220,10 @@ class SavedModel:
         DataError
             As of `rows`, with its row for a label that no class has, and if there is not one label for each row.
         """
-        expected, found = self.classes.indices(list(y)), labels_of(self.scores(X))
-        if not 0 < len(expected) == len(found):
-            raise DataError(f"there are {len(expected):,} labels of {len(found):,} rows; each row needs one")
-        return float(np.mean(found == expected))
+        expected, predicted = self.classes.indices(list(y)), labels_of(self.scores(X))
+        if not 0 < len(expected) == len(predicted):
+            raise DataError(f"there are {len(expected):,} labels of {len(predicted):,} rows; each row needs one")
+        return float(np.mean(predicted == expected))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all.
@@ -273,12 +273,12 @@ def load(path: str | Path) -> SavedModel:
         described = _Description.model_validate(data, strict=False)
         saved = _loaded(described, arrays, path)
         _check_counts(saved)
-    except ValidationError as fault:
-        first = fault.errors()[0]
+    except ValidationError as error:
+        first = error.errors()[0]
         words = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise model_file.damaged(path, ValueError(words)) from None
-    except (ValueError, TypeError, OverflowError) as fault:
-        raise model_file.damaged(path, fault) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise model_file.damaged(path, error) from None
     return saved
 
 
@@ -308,8 +308,8 @@ def _as_of_pandas(X: Any) -> Any:
 
 def _check_counts(saved: SavedModel) -> None:
     """Check that features and columns are as many as each other."""
-    given = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
-    if given != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
+    features = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
+    if features != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
         raise ValueError("the features are not as many as the columns")
     scores = 1 if len(saved.classes) == 2 else len(saved.classes)
     if saved.sigmoids is not None and not len(saved.sigmoids.slopes) == len(saved.sigmoids.intercepts) == scores:

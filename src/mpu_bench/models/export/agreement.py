@@ -106,11 +106,11 @@ def compared(model: Portable, source: Source, rows: RowsAtHand, how: FixedPoint 
         If there is no compiler, or the file does not compile.
     """
     prepared = rows.numbers is None
-    given: NDArray[Any] = rows.features if rows.numbers is None else rows.numbers
+    inputs: NDArray[Any] = rows.features if rows.numbers is None else rows.numbers
     if how is not None:
-        given = how.features(rows.features) if rows.numbers is None else how.rows(rows.numbers)
+        inputs = how.features(rows.features) if rows.numbers is None else how.rows(rows.numbers)
     with tempfile.TemporaryDirectory() as folder:
-        labels, scores = compiler.answers(source, given, model.scores, model.machines, Path(folder), prepared)
+        labels, scores = compiler.answers(source, inputs, model.scores, model.machines, Path(folder), prepared)
     differ = int(np.count_nonzero(labels != labels_of(rows.scores)))
     largest = float(np.abs(scores - rows.scores).max(initial=0.0)) if how is None else None
-    return Agreement(len(given), differ, largest)
+    return Agreement(len(inputs), differ, largest)

@@ -98,8 +98,8 @@ def _input_power(model: Portable, index: int, features: NDArray[np.float32], mos
         return 0
     try:
         power = power_of_two(LARGEST_INPUT, largest * HEADROOM)
-    except DataError as fault:
-        raise DataError(f"{fault}: column '{model.columns[index].name}'") from None
+    except DataError as error:
+        raise DataError(f"{error}: column '{model.columns[index].name}'") from None
     _check_told_apart(model.columns[index].name, apart, power)
     return power
 
@@ -133,11 +133,11 @@ def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32]
     """
     name, constants = identifier(name), Constants()
     steps = _steps(model, how, constants)
-    made = Machines(model, how, constants, features)
-    machines, counts = made.code()
+    builder = Machines(model, how, constants, features)
+    machines, counts = builder.code()
     labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
-    vote, scores = vote_code(model, constants, "int32_t"), _class_scores(model, made.score_power)
-    probabilities = _probabilities(model, constants, made.score_power, name)
+    vote, scores = vote_code(model, constants, "int32_t"), _class_scores(model, builder.score_power)
+    probabilities = _probabilities(model, constants, builder.score_power, name)
     parts = [
         heading(model, name, "integers", _ROUNDING, how.input_powers), "#include <stdint.h>",
         defines(model, name), _macro(how, name), labels, *constants.lines, steps, machines, vote, scores,
@@ -315,7 +315,7 @@ def _probabilities(model: Portable, constants: Constants, score_power: int, name
     constants.add("uint8_t", "score_shifts", shifts)
     constants.add("int16_t", "slope_factors", factors)
     constants.add("uint8_t", "slope_downs", downs)
-    constants.add("int32_t", "intercepts", [_rounded(each * 2.0**_Z_POWER, 2**29) for each in sigmoids.intercepts])
+    constants.add("int32_t", "intercepts", [_rounded(b * 2.0**_Z_POWER, 2**29) for b in sigmoids.intercepts])
     z = np.arange(_ENTRIES + 1) * 2.0 ** (_ENTRY_POWER - _Z_POWER)
     constants.add("uint16_t", "sigmoids", np.rint(_ONE / (1 + np.exp(-z))))
     lines = [

@@ -107,8 +107,8 @@ _FAR_COLUMNS = (
 def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...], powers: tuple[int, ...] = ()) -> str:
     """Return the comment that a file begins with: what it is, and the columns of a row, in order."""
     origin, lines = model.saved.origin, []
-    made = " ".join(filter(None, [origin.solver, f"on {origin.dataset}" if origin.dataset else "", origin.time]))
-    lines.append(f"A model of mpu-bench {origin.version}{': ' + made if made else ''}. Written by mpu-bench export-c.")
+    run = " ".join(filter(None, [origin.solver, f"on {origin.dataset}" if origin.dataset else "", origin.time]))
+    lines.append(f"A model of mpu-bench {origin.version}{': ' + run if run else ''}. Written by mpu-bench export-c.")
     lines += ["", f"int {name}_predict(row) returns the index of a label in {name}_labels[].", *rounding, ""]
     lines.append(f"A row is {len(model.columns)} {numbers}, in this order:")
     codes = _codes(model, name)
@@ -140,11 +140,11 @@ def _codes(model: Portable, name: str) -> dict[int, list[str]]:
         if isinstance(column, CategoricalColumn)
         for word in column.categories
     ]
-    names = distinct(each for _, each in wanted)
-    found: dict[int, list[str]] = {}
+    names = distinct(code for _, code in wanted)
+    codes: dict[int, list[str]] = {}
     for (index, _), chosen in zip(wanted, names, strict=True):
-        found.setdefault(index, []).append(chosen)
-    return found
+        codes.setdefault(index, []).append(chosen)
+    return codes
 
 
 def defines(model: Portable, name: str) -> str:
@@ -188,10 +188,10 @@ def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
             )
             index, feature = index + 1, feature + size
             continue
-        run = len(list(takewhile(lambda each: isinstance(each, NumberColumn), model.columns[index:])))
+        run = len(list(takewhile(lambda following: isinstance(following, NumberColumn), model.columns[index:])))
         body.append(f"for (j = 0; j < {run}; j++) {{")
         body.append(f"  {kind} value = row[{index} + j];")
-        filled = [int(each.fill is not None) for each in model.columns[index : index + run]]  # type: ignore[union-attr]
+        filled = [int(following.fill is not None) for following in model.columns[index : index + run]]  # type: ignore[union-attr]
         if any(filled):
             constants.add("uint8_t", f"filled_{index}", filled)
             body.append(f"  if (value != value && filled_{index}[j]) value = column_fill[{met} + j];")
@@ -202,7 +202,7 @@ def _table_steps(model: Portable, constants: Constants, kind: str) -> list[str]:
 
 
 def _vector_steps(steps: Vectors, model: Portable, constants: Constants, kind: str) -> list[str]:
-    kept, body = list(range(steps.features_in)) if steps.kept is None else list(steps.kept), []
+    columns, body = list(range(steps.features_in)) if steps.kept is None else list(steps.kept), []
     factor = f" * {number(steps.multiply_by, kind)}" if steps.multiply_by != 1.0 else ""
     factor += f" / {number(steps.divide_by, kind)}" if steps.divide_by != 1.0 else ""
     if steps.unit_rows:  # of all columns, before some are left out
@@ -212,8 +212,8 @@ def _vector_steps(steps: Vectors, model: Portable, constants: Constants, kind: s
         body += [f"norm = sum > 0 ? {root}(sum) : 1;"]
         factor += " / norm"
     source = "row[j]"
-    if kept != list(range(len(kept))):
-        constants.indices("kept_columns", kept, steps.features_in)
+    if columns != list(range(len(columns))):
+        constants.indices("kept_columns", columns, steps.features_in)
         source = "row[kept_columns[j]]"
     value = f"(float)({source}{factor})"  # as Python rounds them, which measured shift and width then
     if steps.shift is not None:
@@ -222,7 +222,7 @@ def _vector_steps(steps: Vectors, model: Portable, constants: Constants, kind: s
     if steps.width is not None:
         constants.add(kind, "feature_width", np.minimum(steps.width, model.largest_width))
         value = f"{value} / feature_width[j]"
-    body.append(f"for (j = 0; j < {len(kept)}; j++) x[j] = (float)({value});")
+    body.append(f"for (j = 0; j < {len(columns)}; j++) x[j] = (float)({value});")
     return body
 
 
@@ -384,7 +384,7 @@ def _probabilities(model: Portable, name: str, kind: str) -> str:
     sigmoids, c = model.saved.sigmoids, model.classes
     if sigmoids is None:
         return ""
-    slopes, intercepts = (", ".join(map(number, each)) for each in (sigmoids.slopes, sigmoids.intercepts))
+    slopes, intercepts = (", ".join(map(number, values)) for values in (sigmoids.slopes, sigmoids.intercepts))
     line = "slopes[c] * scores[c] + intercepts[c]"
     lines = [
         f"static const float slopes[] = {{{slopes}}}, intercepts[] = {{{intercepts}}};",

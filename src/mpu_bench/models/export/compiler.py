@@ -91,7 +91,7 @@ def _compiler() -> str:
     return compiler
 
 
-def called(command: Sequence[str], given: bytes = b"", codes: Sequence[int] = (0,)) -> bytes:
+def called(command: Sequence[str], stdin: bytes = b"", codes: Sequence[int] = (0,)) -> bytes:
     """Return what a program writes.
 
     Parameters
@@ -108,7 +108,7 @@ def called(command: Sequence[str], given: bytes = b"", codes: Sequence[int] = (0
         If it is not there, fails, or takes too long.
     """
     try:
-        done = subprocess.run(command, input=given, capture_output=True, timeout=_MOST_SECONDS, check=False)
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=_MOST_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise DataError(f"{Path(command[0]).name} took more than {_MOST_SECONDS} seconds") from None
     except OSError as error:

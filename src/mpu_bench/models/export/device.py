@@ -66,8 +66,8 @@ class Device:
 
 
 DEVICES = {
-    each.name: each
-    for each in (
+    device.name: device
+    for device in (
         Device("cortex-m0", "microbit", 625, ("-mcpu=cortex-m0", "-mfloat-abi=soft"), "nRF51822", 2**18,
                2**14, 16, 1.5),
         Device(

@@ -29,7 +29,7 @@ _LIBRARY = ("expf", "cosf", "sqrtf", "sqrt")
 
 def traits(model: Portable, source: Source) -> dict[Resource, dict[str, float]]:
     """Return what costs bytes or instructions in a C file, by resource; what `known_bytes` says comes on top."""
-    words = len({each for each in model.sources if isinstance(each, int)})
+    words = len({column for column in model.sources if isinstance(column, int)})
     parts = dict.fromkeys({*_FUNCTION.findall(source.text), *_library(source)}, 1.0) | {
         "program": 1.0,
         "scaled columns": float(_is_scaled(model)),
@@ -58,13 +58,13 @@ def _library(source: Source) -> list[str]:
 
 
 def _is_scaled(model: Portable) -> bool:
-    scales = [each[1:] for each in model.sources if isinstance(each, tuple)]
-    return isinstance(model.saved.preprocessing, Table) or any(each != (0.0, 1.0) for each in scales)
+    scales = [source[1:] for source in model.sources if isinstance(source, tuple)]
+    return isinstance(model.saved.preprocessing, Table) or any(scale != (0.0, 1.0) for scale in scales)
 
 
 def _is_sparse(model: Portable) -> bool:
-    kept = model.vectors
-    return kept is not None and kept.nnz < _DENSE * kept.shape[0] * kept.shape[1]
+    vectors = model.vectors
+    return vectors is not None and vectors.nnz < _DENSE * vectors.shape[0] * vectors.shape[1]
 
 
 def _work(model: Portable, source: Source) -> dict[str, float]:
@@ -72,10 +72,10 @@ def _work(model: Portable, source: Source) -> dict[str, float]:
 
     With a feature of a word, which is 0 for most rows, a multiplication in software ends early.
     """
-    of_words = np.array([isinstance(each, int) for each in model.sources] + [False] * len(model.constants))
-    kept, apart = model.vectors, source.counts.get("subtractions", 0)
-    terms = 0 if kept is None else model.coefficients.nnz
-    share = float((of_words[kept.indices] if _is_sparse(model) and kept.nnz else of_words).mean())
+    of_words = np.array([isinstance(column, int) for column in model.sources] + [False] * len(model.constants))
+    vectors, apart = model.vectors, source.counts.get("subtractions", 0)
+    terms = 0 if vectors is None else model.coefficients.nnz
+    share = float((of_words[vectors.indices] if _is_sparse(model) and vectors.nnz else of_words).mean())
     products, kind = (
         source.counts["multiply_adds"] - apart - terms,
         "sparse products" if _is_sparse(model) else "products",
@@ -84,16 +84,16 @@ def _work(model: Portable, source: Source) -> dict[str, float]:
     return {
         step: int((~of_words).sum()),
         "features of words": int(of_words.sum()),
-        "columns of words": len({each for each in model.sources if isinstance(each, int)}),
+        "columns of words": len({column for column in model.sources if isinstance(column, int)}),
         kind: products * (1 - share),
         f"{kind} of words": products * share,
         "distances": apart * (1 - share),
         "distances of words": apart * share,
         "coefficients": terms,
-        "vectors": 0 if kept is None else kept.shape[0],
+        "vectors": 0 if vectors is None else vectors.shape[0],
         "exponentials": source.counts.get("exponentials", 0),
         "cosines": source.counts.get("cosines", 0),
-        "square roots": kept.shape[0] if kept is not None and "sqrtf" in _library(source) else 0,
+        "square roots": vectors.shape[0] if vectors is not None and "sqrtf" in _library(source) else 0,
         "binary subproblems": model.machines,
         "votes": 0 if model.pairs is None else model.machines,
     }

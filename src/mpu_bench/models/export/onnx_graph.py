@@ -50,9 +50,9 @@ def onnx_bytes(model: Portable) -> bytes:
     if model.saved.sigmoids is not None:
         _probabilities(graph, model.saved.sigmoids, scores.of_classes)
     graph.call("Gather", [graph.labels(model), _index(graph, model, scores)], output="label", axis=0)
-    made = graph.model(model)
-    onnx.checker.check_model(made)
-    content: bytes = made.SerializeToString()
+    proto = graph.model(model)
+    onnx.checker.check_model(proto)
+    content: bytes = proto.SerializeToString()
     return content
 
 
@@ -116,9 +116,9 @@ class _Graph:
             answers.append(helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", model.classes]))
         graph = helper.make_graph(self.nodes, "mpu_bench", [rows], answers, self.constants)
         opset = [helper.make_opsetid("", _OPSET)]
-        made = helper.make_model(graph, producer_name="mpu-bench", opset_imports=opset, ir_version=_IR_VERSION)
-        helper.set_model_props(made, {name: json.dumps(value) for name, value in _metadata(model).items()})
-        return made
+        proto = helper.make_model(graph, producer_name="mpu-bench", opset_imports=opset, ir_version=_IR_VERSION)
+        helper.set_model_props(proto, {name: json.dumps(value) for name, value in _metadata(model).items()})
+        return proto
 
 
 def _metadata(model: Portable) -> dict[str, Any]:
@@ -241,12 +241,12 @@ def _kernel_values(graph: _Graph, model: Portable, features: str) -> str:
         features, vectors = graph.call("Sub", [features, graph.constant([mean])]), vectors - mean.astype(np.float64)
     products = graph.call("MatMul", [features, graph.constant(vectors.T)])
     norms = np.square(vectors).sum(axis=1, keepdims=True).T
-    own = graph.call("ReduceSumSquare", [features], axes=[1], keepdims=1)
+    row_norms = graph.call("ReduceSumSquare", [features], axes=[1], keepdims=1)
     if kernel.shift_invariant:
         twice = graph.call("Mul", [products, graph.constant(2.0)])
-        distances = graph.call("Sub", [graph.call("Add", [own, graph.constant(norms)]), twice])
-        return kernel.onnx(graph, graph.call("Relu", [distances]), own, norms)
-    return kernel.onnx(graph, products, own, norms)
+        distances = graph.call("Sub", [graph.call("Add", [row_norms, graph.constant(norms)]), twice])
+        return kernel.onnx(graph, graph.call("Relu", [distances]), row_norms, norms)
+    return kernel.onnx(graph, products, row_norms, norms)
 
 
 class _Scores(NamedTuple):
@@ -292,15 +292,17 @@ def _probabilities(graph: _Graph, sigmoids: Sigmoids, scores: str) -> None:
     line = graph.call("Mul", [scores, graph.constant([sigmoids.slopes])])
     line = graph.call("Add", [line, graph.constant([sigmoids.intercepts])])
     if len(sigmoids.slopes) == 1:
-        each = graph.call("Sigmoid", [line])
-        rest = graph.call("Sub", [graph.constant(1.0), each])
-        graph.call("Concat", [rest, each], output="probabilities", axis=1)
+        positive = graph.call("Sigmoid", [line])
+        rest = graph.call("Sub", [graph.constant(1.0), positive])
+        graph.call("Concat", [rest, positive], output="probabilities", axis=1)
         return
     most = graph.call("ReduceMax", [line], axes=[1], keepdims=1)  # their ratios stay where all are nearly 0
     line = graph.call("Add", [line, graph.call("Relu", [graph.call("Sub", [graph.constant(LEAST_Z), most])])])
     larger = graph.call("Add", [graph.constant(1.0), graph.call("Exp", [graph.call("Neg", [line])])])
-    each = graph.call("Reciprocal", [larger])  # runtimes round a small Sigmoid to 0
-    graph.call("Div", [each, graph.call("ReduceSum", [each, graph.constant([1], np.int64)])], output="probabilities")
+    unscaled = graph.call("Reciprocal", [larger])  # runtimes round a small Sigmoid to 0
+    graph.call(
+        "Div", [unscaled, graph.call("ReduceSum", [unscaled, graph.constant([1], np.int64)])], output="probabilities"
+    )
 
 
 def write_onnx(path: Path, content: bytes) -> None:

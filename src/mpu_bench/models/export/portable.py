@@ -79,7 +79,7 @@ class Portable:
         """
         scales: list[tuple[float, float]] = []
         if isinstance(self.saved.preprocessing, Table):
-            scales = [(each.shift, each.width) for each in self.columns if isinstance(each, NumberColumn)]
+            scales = [(column.shift, column.width) for column in self.columns if isinstance(column, NumberColumn)]
         elif self.steps is not None and self.steps.shift is not None:
             widths = self.steps.width or itertools.repeat(1.0)
             scales = list(zip(self.steps.shift, widths, strict=False))
@@ -123,17 +123,17 @@ class Portable:
         if prepared is None:
             return [(index, 0.0, 1.0) for index in range(self.made_of_columns)]
         if isinstance(prepared, Table):
-            found: list[tuple[int, float, float] | int] = []
+            sources: list[tuple[int, float, float] | int] = []
             for index, column in enumerate(self.columns):
                 if isinstance(column, CategoricalColumn):
-                    found += [index] * len(column.categories)
+                    sources += [index] * len(column.categories)
                 else:
-                    found.append((index, column.shift, column.width))
-            return found
-        kept = range(prepared.features_in) if prepared.kept is None else prepared.kept
+                    sources.append((index, column.shift, column.width))
+            return sources
+        columns = range(prepared.features_in) if prepared.kept is None else prepared.kept
         factor = prepared.divide_by / prepared.multiply_by
-        shifts, widths = prepared.shift or [0.0] * len(kept), prepared.width or [1.0] * len(kept)
-        scales = zip(kept, shifts, widths, strict=True)
+        shifts, widths = prepared.shift or [0.0] * len(columns), prepared.width or [1.0] * len(columns)
+        scales = zip(columns, shifts, widths, strict=True)
         return [(column, shift * factor, width * factor) for column, shift, width in scales]
 
     def numbers(self, raw: Any) -> NDArray[np.floating[Any]]:
@@ -145,8 +145,10 @@ class Portable:
         if not isinstance(self.saved.preprocessing, Table):
             return np.ascontiguousarray(raw.to_numpy(), number)
         parts = [
-            each.codes(raw[each.name]) if isinstance(each, CategoricalColumn) else numbers_of(raw[each.name], each.name)
-            for each in self.columns
+            column.codes(raw[column.name])
+            if isinstance(column, CategoricalColumn)
+            else numbers_of(raw[column.name], column.name)
+            for column in self.columns
         ]
         return np.ascontiguousarray(np.column_stack(parts), number)
 
