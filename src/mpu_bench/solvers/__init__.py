@@ -111,10 +111,10 @@ def _of_package(name: str) -> type[Solver]:
     where = f"solver '{name}' of the package {installed.package_of(entry)}"
     try:
         solver: type[Solver] = entry.load()
-    except Exception as fault:
+    except Exception as error:
         raise ConfigError(
-            f"{where}: {entry.value} cannot be imported: {type(fault).__name__}: {importing.text_of(fault)}"
-        ) from fault
+            f"{where}: {entry.value} cannot be imported: {type(error).__name__}: {importing.text_of(error)}"
+        ) from error
     importing.check_class(solver, where)
     if solver.name != name:
         raise ConfigError(f"{where}: the class calls itself '{solver.name}'; its entry point must have the same name")
@@ -181,7 +181,7 @@ def load_plugin(path: Path, code_hash: str = "") -> list[str]:
         read = _SOURCES.get(read.module_name, read)  # what was run
     if code_hash not in ("", read.code_hash):
         raise ConfigError(f"{path}: was changed since the config was read; run again")
-    return _register(read, {each.name: each.__name__ for each in import_solvers(read)})
+    return _register(read, {solver.name: solver.__name__ for solver in import_solvers(read)})
 
 
 def check_plugin(path: Path) -> None:
@@ -218,10 +218,10 @@ def describe_plugin(path: Path) -> list[str]:
     read = importing.read_plugin(path)
     if _SOURCES.get(read.module_name) == read:
         return [name for name, target in SOLVERS.items() if target.partition(":")[0] == read.module_name]
-    stand_ins = [stand_in(each, read) for each in process.describe(read)]
+    stand_ins = [stand_in(description, read) for description in process.describe(read)]
     _forget(read.module_name)
-    names = _register(read, {each.name: each.__name__ for each in stand_ins})
-    _STAND_INS.update({SOLVERS[each.name]: each for each in stand_ins})
+    names = _register(read, {solver.name: solver.__name__ for solver in stand_ins})
+    _STAND_INS.update({SOLVERS[solver.name]: solver for solver in stand_ins})
     return names
 
 

@@ -57,8 +57,8 @@ def summary(solver: type[Solver]) -> str:
 
 def counted(solver: type[Solver]) -> str:
     """Return what a solver counts: the paragraphs of its module, else of a base's, that begin with "Counted"."""
-    for each in solver.__mro__:
-        text = cleandoc(getattr(sys.modules.get(each.__module__), "__doc__", None) or "")
+    for base in solver.__mro__:
+        text = cleandoc(getattr(sys.modules.get(base.__module__), "__doc__", None) or "")
         paragraphs = [part for part in text.split("\n\n") if part.startswith("Counted")]
         if paragraphs:
             return " ".join(map(_joined, paragraphs)).removeprefix("Counted: ")
@@ -68,8 +68,8 @@ def counted(solver: type[Solver]) -> str:
 def _meanings(solver: type[Solver]) -> dict[str, str]:
     """Return what the docstrings of a class and of its bases say of each attribute; the nearest holds."""
     meanings: dict[str, str] = {}
-    for each in reversed(solver.__mro__):
-        meanings |= dict(_entries(cleandoc(each.__dict__.get("__doc__") or "")))
+    for base in reversed(solver.__mro__):
+        meanings |= dict(_entries(cleandoc(base.__dict__.get("__doc__") or "")))
     return meanings
 
 
@@ -84,7 +84,9 @@ def _range(hint: Any) -> str:
     """Return the values that a type allows, in words: ``number > 0``, ``on, off``."""
     if get_origin(hint) is Annotated:
         bounds = [*_bounds(hint.__metadata__)]
-        signs = [(text, getattr(each, name)) for each in bounds for name, text in _SIGNS.items() if hasattr(each, name)]
+        signs = [
+            (text, getattr(bound, name)) for bound in bounds for name, text in _SIGNS.items() if hasattr(bound, name)
+        ]
         words = ", ".join(text.format(_word(limit)) for text, limit in signs)
         return f"{_range(hint.__origin__)} {words}".strip()
     if get_origin(hint) is Literal:
@@ -96,8 +98,8 @@ def _range(hint: Any) -> str:
 
 
 def _bounds(metadata: Iterable[Any]) -> Iterator[Any]:
-    for each in metadata:
-        yield from each if isinstance(each, GroupedMetadata) else [each]
+    for bound in metadata:
+        yield from bound if isinstance(bound, GroupedMetadata) else [bound]
 
 
 def _word(value: Any) -> str:

@@ -214,34 +214,34 @@ class Multiclass(Solver):
         state.counted[:] = state.counters
         if sum(ended.n for ended in state.ended) >= state.problem.n or len(state.presented) == len(state.pairs):
             with untimed():
-                state.trained += [each.trained() for each in state.ended]
+                state.trained += [ended.trained() for ended in state.ended]
                 state.ended.clear()
         self._begin(state)
 
     def model(self, state: State) -> Model:
         """Return the vote of the subproblems that have begun; of two classes, the one subproblem's model."""
-        models = [each.model for each in state.trained] + [each.model() for each in _begun(state)]
+        models = [trained.model for trained in state.trained] + [subproblem.model() for subproblem in _begun(state)]
         classes = len(state.problem.classes)
         return models[0] if classes == 2 else combined(models, state.pairs[: len(models)], classes)
 
     def measures(self, state: State) -> Measures:
         """Return the sums of objectives, once all subproblems have begun; of two classes, the measures of the one."""
-        measures = [each.measures for each in state.trained]
+        measures = [trained.measures for trained in state.trained]
         if len(measures) + len(begun := _begun(state)) < len(state.pairs):
             return Measures()
-        measures += [answers.measures(each.solver, each.state) for each in begun]
+        measures += [answers.measures(subproblem.solver, subproblem.state) for subproblem in begun]
         if len(state.pairs) == 1:
             return measures[0]
-        objective = _sum([each.objective for each in measures])
-        dual = _sum([each.dual_objective for each in measures])
+        objective = _sum([part.objective for part in measures])
+        dual = _sum([part.dual_objective for part in measures])
         if objective is None or dual is None:
             return Measures(objective, dual)
         return Measures.certified(objective, dual)
 
     def note(self, state: State) -> str:
         """Return every note on a subproblem once."""
-        notes = [each.note for each in state.trained]
-        notes += [answers.note(each.solver, each.state) for each in _begun(state)]
+        notes = [trained.note for trained in state.trained]
+        notes += [answers.note(subproblem.solver, subproblem.state) for subproblem in _begun(state)]
         return "; ".join(dict.fromkeys(filter(None, notes)))
 
     def presented(self, state: State) -> list[tuple[int, int]]:

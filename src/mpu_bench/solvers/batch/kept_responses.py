@@ -115,8 +115,8 @@ class KeptResponses(Solver):
 
     def measures(self, state: State) -> Measures:
         """Evaluate the objective of the last w; there are no dual variables to certify it."""
-        coefficients, kept = self._expansion(state)
-        responses = responses_of(state.problem, state.gram.kernel, coefficients, kept).values
+        coefficients, kept_responses = self._expansion(state)
+        responses = responses_of(state.problem, state.gram.kernel, coefficients, kept_responses).values
         squared, losses = float(coefficients @ responses), np.maximum(0.0, 1.0 - state.work.signs * responses)
         C = per_example(self.weight(state.problem.n), state.problem)
         return Measures(kernel_primal(squared, losses, C), nu=nu_of(losses, squared))

@@ -69,8 +69,8 @@ def select_j(variables, i, row_i):
     g, position = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     block_low, ks, k_i = low[block:], diagonal[block:], row_i[block:]
     for k in range(len(g)):
-        found = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
-        position = min(position, k if found else VARIABLES_AT_ONCE)
+        is_best = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
+        position = min(position, k if is_best else VARIABLES_AT_ONCE)
     return block + min(position, len(g) - 1)
 
 
@@ -127,8 +127,8 @@ def select_conjugate_j(variables, direction, bias, i, row_i):
     g, position = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     ups, lows, ks, k_i, qs = up[block:], low[block:], diagonal[block:], row_i[block:], product[block:]
     for k in range(len(g)):
-        found = _conjugate_gain(first, g[k], ups[k], lows[k], ks[k], np.float64(k_i[k]), qs[k]) == best
-        position = min(position, k if found else VARIABLES_AT_ONCE)
+        is_best = _conjugate_gain(first, g[k], ups[k], lows[k], ks[k], np.float64(k_i[k]), qs[k]) == best
+        position = min(position, k if is_best else VARIABLES_AT_ONCE)
     update_bounds(variables, i)
     return i if best == 0 and not bias else block + min(position, len(g) - 1)
 

@@ -79,9 +79,9 @@ class RFF(Solver):
         n, counters = problem.n, new_counters()
         random = np.random.Generator(np.random.PCG64([seed, *self.name.encode()]))
         frequencies = random.normal(scale=np.sqrt(2.0 * kernel.gamma), size=(self.pairs, problem.features))
-        made = [part.astype(np.float32) for part in fourier_features(problem.train, frequencies)]
+        parts = [part.astype(np.float32) for part in fourier_features(problem.train, frequencies)]
         counters[INNER_PRODUCTS] = self.pairs * n
-        lifted = replace(problem, train=Dense(np.concatenate(made)), features=2 * self.pairs)
+        lifted = replace(problem, train=Dense(np.concatenate(parts)), features=2 * self.pairs)
         return State(problem.train, frequencies, self._linear(n).start(lifted, Linear(), seed), counters)
 
     def advance(self, state: State, until: Until) -> Status:
@@ -103,11 +103,13 @@ class RFF(Solver):
         linear = state.linear
         norm, most = float(np.linalg.norm(linear.weights)), float(np.broadcast_to(linear.C, linear.signs.shape).sum())
         if linear.progress[0].status == Status.RUNNING:
-            kept = self._linear(len(linear.signs)).measures(linear)
-            assert kept.objective is not None
-            assert kept.dual_objective is not None
+            measures = self._linear(len(linear.signs)).measures(linear)
+            assert measures.objective is not None
+            assert measures.dual_objective is not None
             off = _ROUNDING * most  # sum_i alpha_i y_i P(x_i) is off by no more, as ||P(x)|| is 1
-            return Measures.certified(kept.objective, kept.dual_objective, off * (1.0 + norm + off), margin=kept.margin)
+            return Measures.certified(
+                measures.objective, measures.dual_objective, off * (1.0 + norm + off), margin=measures.margin
+            )
         responses, combined, begin = np.empty(len(linear.signs)), np.zeros_like(linear.weights), 0
         for features in fourier_features(state.rows, state.frequencies):
             part = slice(begin, begin := begin + len(features))

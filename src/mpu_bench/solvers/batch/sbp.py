@@ -185,8 +185,8 @@ class SBP(Solver):
         problem, work, presented = state.problem, state.work, int(state.counters[PRESENTED])
         alphas, averages = _average(work, presented)
         by_row = np.argsort(work.order)
-        coefficients, kept = (work.signs * alphas)[by_row], Kept((work.signs * averages)[by_row], state.gram)
-        responses = responses_of(problem, state.gram.kernel, coefficients, kept).values
+        coefficients, kept_responses = (work.signs * alphas)[by_row], Kept((work.signs * averages)[by_row], state.gram)
+        responses = responses_of(problem, state.gram.kernel, coefficients, kept_responses).values
         return Measures(objective=_level(work, work.signs * responses[work.order])[0], nu=self.nu)
 
     @classmethod

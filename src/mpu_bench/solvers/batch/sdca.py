@@ -52,9 +52,9 @@ class SDCA(KeptResponses):
 
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
-        problem, (coefficients, kept) = state.problem, self._expansion(state)
+        problem, (coefficients, kept_responses) = state.problem, self._expansion(state)
         C, has_ended = per_example(self.weight(problem.n), problem), self._has_ended(state)
-        return certify_expansion(problem, state.gram.kernel, coefficients, C, kept=kept, has_ended=has_ended)
+        return certify_expansion(problem, state.gram.kernel, coefficients, C, kept=kept_responses, has_ended=has_ended)
 
 
 @jit

@@ -252,8 +252,8 @@ class SMO(Solver):
         C, beta = per_example(self.weight(problem.n), problem), coefficients(variables)
         if variables.active_size[0] < problem.n:  # the gradient of the others is old
             return certify_expansion(problem, kernel, beta, C, self.offset(state))
-        kept, has_ended = Kept(state.signs - variables.minus_y_grad, state.gram), self._has_ended(state.work)
-        return certify_expansion(problem, kernel, beta, C, self.offset(state), kept, has_ended)
+        kept_responses, has_ended = Kept(state.signs - variables.minus_y_grad, state.gram), self._has_ended(state.work)
+        return certify_expansion(problem, kernel, beta, C, self.offset(state), kept_responses, has_ended)
 
     def note(self, state: State) -> str:
         """Return that rounding has ended it before the tolerance, where it has."""
@@ -374,8 +374,8 @@ def _select_single(variables, tolerance):
     gs, position = g[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     bs, ls, us, ks = beta[block:], lower[block:], upper[block:], diagonal[block:]
     for k in range(len(gs)):
-        found = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
-        position = min(position, k if found else VARIABLES_AT_ONCE)
+        is_best = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
+        position = min(position, k if is_best else VARIABLES_AT_ONCE)
     return block + min(position, len(gs) - 1)
 
 

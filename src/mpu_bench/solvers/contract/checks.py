@@ -160,14 +160,14 @@ _OUTSIDE: dict[type, Callable[[Any], Any]] = {
 
 def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = None) -> Answer:
     """Demand that a parameter outside of the range of its annotation is refused, by name."""
-    given = {field.name: getattr(solver, field.name) for field in fields(solver) if field.init}
+    parameters = {field.name: getattr(solver, field.name) for field in fields(solver) if field.init}
     bounds = bounds_of(type(solver))
     bounded = [
-        (name, _OUTSIDE[type(bound)](bound)) for name in given for bound in bounds[name] if type(bound) in _OUTSIDE
+        (name, _OUTSIDE[type(bound)](bound)) for name in parameters for bound in bounds[name] if type(bound) in _OUTSIDE
     ]
     for name, value in bounded:
         try:
-            type(solver)(**(given | {name: value}))
+            type(solver)(**(parameters | {name: value}))
         except UserError as refusal:
             demand(
                 f"{solver.name}: {name} is" in str(refusal), f"{name}={value} is refused with other words: {refusal}"

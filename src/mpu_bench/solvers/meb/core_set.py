@@ -110,8 +110,8 @@ def _no_rows(slot_of_row: NDArray[np.int32], vectors: Vectors, cache_mb: float) 
     slot_of_row[:] = -1
     buffer = np.zeros_like(vectors.squared_norms)
     r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // buffer.nbytes))
-    kept, lengths = buffers.empty((r, len(buffer)), buffer.dtype), np.zeros(r, np.int64)
-    return kept, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
+    rows, lengths = buffers.empty((r, len(buffer)), buffer.dtype), np.zeros(r, np.int64)
+    return rows, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 
 
 @jit(fastmath={"contract"})
@@ -221,9 +221,9 @@ def gap_of_core_set(core, examples, R):
     gap = 0.0
     for slot in range(core.vectors.size[0]):
         C, s = cost_of(examples, core.members[slot]), core.responses[slot]
-        own = core.signs[slot] * core.coefficients[slot] / (C * R)
-        loss = max(0.0, 1.0 - s / R + own)
-        gap += R * C * (loss * loss - own * own)
+        slack = core.signs[slot] * core.coefficients[slot] / (C * R)
+        loss = max(0.0, 1.0 - s / R + slack)
+        gap += R * C * (loss * loss - slack * slack)
     return gap
 
 

@@ -188,8 +188,8 @@ def _best_partner(s, coefficients, signs, diagonal, row_i, i):
     ks, k_i, offset = diagonal[block:], row_i[block:], _SLOTS_AT_ONCE
     for k in range(len(responses)):
         curvature = _curvature(k_ii, ks[k], sign_i * others[k], k_i[k])
-        found = _gain(responses[k] - s_i, weights[k], curvature) == best
-        offset = min(offset, k if found else _SLOTS_AT_ONCE)
+        is_best = _gain(responses[k] - s_i, weights[k], curvature) == best
+        offset = min(offset, k if is_best else _SLOTS_AT_ONCE)
     return min(block + offset, len(s) - 1)
 
 

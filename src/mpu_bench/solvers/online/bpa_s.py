@@ -149,10 +149,10 @@ def _least_harm(alphas, kernel_row, score, sign, step, C):
     """Return the r of the least Q_r; ``step`` is y tau."""
     least, slot = np.inf, np.int64(0)
     for r in range(len(kernel_row)):
-        given = alphas[r] * kernel_row[r]
-        beta = given + step
-        change = alphas[r] * alphas[r] + beta * beta - 2.0 * beta * given
-        Q = 0.5 * change + C * max(0.0, 1.0 - sign * (score - given + beta))
+        contribution = alphas[r] * kernel_row[r]
+        beta = contribution + step
+        change = alphas[r] * alphas[r] + beta * beta - 2.0 * beta * contribution
+        Q = 0.5 * change + C * max(0.0, 1.0 - sign * (score - contribution + beta))
         if least * (1.0 - _TIE) > Q:
             least, slot = Q, np.int64(r)
     return slot

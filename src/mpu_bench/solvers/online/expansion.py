@@ -203,10 +203,10 @@ def smallest(norms, inserted_at, m):
 @jit
 def least(numbers, m):
     """Return the least of the first m numbers."""
-    found = order(np.inf)
+    lowest = order(np.inf)
     for j in range(np.int64(m)):
-        found = min(found, order(numbers[j]))
-    return number(found)
+        lowest = min(lowest, order(numbers[j]))
+    return number(lowest)
 
 
 @jit

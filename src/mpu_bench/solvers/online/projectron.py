@@ -142,19 +142,19 @@ class Projectron(OnlineSolver):
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
             return self._start(problem, kernel, seed, sparseness)
         with untimed():
-            found = search(
+            outcome = search(
                 lambda sparseness, whole: self._tried(problem, kernel, seed, sparseness, whole), self._budget, largest
             )
-        if found is None:
+        if outcome is None:
             raise ConfigError(
                 f"{self.name}: more than {self._budget} vectors are stored on {problem.name} even with the largest "
                 "eta; raise vectors"
             )
-        found = found._replace(passes=self.passes * found.passes)  # of parts of all that is presented
-        return self._start(problem, kernel, seed, found.sparseness, found)
+        outcome = outcome._replace(passes=self.passes * outcome.passes)  # of parts of all that is presented
+        return self._start(problem, kernel, seed, outcome.sparseness, outcome)
 
     def _start(
-        self, problem: Problem, kernel: Kernel, seed: int, sparseness: Sparseness, found: Search | None = None
+        self, problem: Problem, kernel: Kernel, seed: int, sparseness: Sparseness, outcome: Search | None = None
     ) -> State:
         functions = functions_for(len(problem.classes))
         capacity = _FIRST_CAPACITY if self.eta is not None else padded(self._budget + 1)
@@ -162,7 +162,7 @@ class Projectron(OnlineSolver):
         f = new_hypothesis(problem, capacity, "double")
         spans = Spans(new_cholesky(functions, span_capacity), np.zeros((3, span_capacity)))
         errors, counters = np.zeros(1, np.int64), new_counters()
-        return State(Stream(problem, seed), kernel, f, errors, counters, spans, sparseness, found)
+        return State(Stream(problem, seed), kernel, f, errors, counters, spans, sparseness, outcome)
 
     @property
     def _budget(self) -> int:

@@ -28,21 +28,21 @@ def serve(descriptor: int, path: str, content_hash: str) -> None:
     sys.dont_write_bytecode = True
     file, solvers = Path(path), dict[str, type[Solver]]()
 
-    def answer(question: Callable[..., Any], *given: Any) -> None:
-        channel.send(_answer(file, question, *given))
+    def answer(question: Callable[..., Any], *arguments: Any) -> None:
+        channel.send(_answer(file, question, *arguments))
 
     channel = Channel(descriptor)
     channel.send(to_line(("answer", "ready")))  # all is imported but the plugin
     requests = channel.requests()
     next(requests)
     answer(_describe, file, content_hash, solvers)
-    for kind, solver, *given in requests:
-        answer(_QUESTIONS[kind], solvers[solver], *given)
+    for kind, solver, *arguments in requests:
+        answer(_QUESTIONS[kind], solvers[solver], *arguments)
 
 
-def _answer(file: Path, question: Callable[..., Any], *given: Any) -> bytes:
+def _answer(file: Path, question: Callable[..., Any], *arguments: Any) -> bytes:
     try:
-        line = to_line(("answer", question(*given)))
+        line = to_line(("answer", question(*arguments)))
         from_line(line, KNOWN)
     except UserError as refusal:
         return to_line(("refused", text_of(refusal)))
@@ -55,16 +55,16 @@ def _describe(file: Path, content_hash: str, solvers: dict[str, type[Solver]]) -
     read = importing.read_plugin(file)
     if read.content_hash != content_hash:
         raise ConfigError(f"{file}: was changed while it was read; run again")
-    solvers.update({each.name: each for each in import_solvers(read)})
-    return [describe(each, file) for each in solvers.values()]
+    solvers.update({solver.name: solver for solver in import_solvers(read)})
+    return [describe(solver, file) for solver in solvers.values()]
 
 
-def _accept(solver: type[Solver], parameters: Mapping[str, Any], *kernel: Any) -> None:
+def _accept(solver: type[Solver], parameters: Mapping[str, Any], *kernels: Any) -> None:
     """Let a solver refuse parameters, and a kernel if there is one."""
     try:
         constructed = _constructed(solver, parameters)
-        for each in kernel:
-            constructed.check_kernel(each)
+        for kernel in kernels:
+            constructed.check_kernel(kernel)
     except TypeError:  # it may compute with what is known with the data only
         if not any(isinstance(value, Scaled | Derived) for value in parameters.values()):
             raise
@@ -98,6 +98,6 @@ def _check(solver: type[Solver], key: str) -> tuple[bool, str, str]:
 _QUESTIONS: dict[str, Callable[..., Any]] = {
     "accept": _accept,
     "check": _check,
-    "objective_of": lambda solver, *given: solver.objective_of(*given),
-    "optimum_solver": lambda solver, *given: solver.optimum_solver(*given),
+    "objective_of": lambda solver, *arguments: solver.objective_of(*arguments),
+    "optimum_solver": lambda solver, *arguments: solver.optimum_solver(*arguments),
 }

@@ -165,12 +165,12 @@ def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
     )
     for name, is_right, kind in (
         *(
-            (each, type(declared[each]) is str and declared[each] in words, " or ".join(map(repr, words)))
-            for each, words in allowed.items()
+            (key, type(declared[key]) is str and declared[key] in words, " or ".join(map(repr, words)))
+            for key, words in allowed.items()
         ),
-        *((each, isinstance(declared[each], bool), "True or False") for each in switches),
+        *((key, isinstance(declared[key], bool), "True or False") for key in switches),
         ("version", is_whole, "a whole number"),
-        *((each, isinstance(declared[each], str), "a text") for each in texts),
+        *((key, isinstance(declared[key], str), "a text") for key in texts),
         ("rounding", are_shares, "names with a number each"),
     ):
         if not is_right:

@@ -196,14 +196,14 @@ def traceback_of(error: BaseException, files: Collection[Path], said: str) -> st
     lines = [line for frame in frames[first:] for line in _lines(frame, files)]
     end = plain(said, MOST_BYTES // 2)
     room = MOST_BYTES - len(end.encode()) - 100  # for the words around
-    kept: list[str] = []
+    shown: list[str] = []
     for line in map(plain, reversed(lines)):
         room -= len(line.encode()) + 1
         if room < 0:
-            kept.append("  ...")
+            shown.append("  ...")
             break
-        kept.append(line)
-    return "\n".join(["Traceback (most recent call last):", *reversed(kept), end])
+        shown.append(line)
+    return "\n".join(["Traceback (most recent call last):", *reversed(shown), end])
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -262,28 +262,28 @@ def _import(source: PluginSource) -> ModuleType:
 
 def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
     subclasses = [
-        each
-        for each in dict.fromkeys(value for value in vars(module).values() if isinstance(value, type))
-        if issubclass(each, Solver) and each.__module__ == module.__name__
+        subclass
+        for subclass in dict.fromkeys(value for value in vars(module).values() if isinstance(value, type))
+        if issubclass(subclass, Solver) and subclass.__module__ == module.__name__
     ]
-    named = [each for each in subclasses if hasattr(each, "name")]
-    bases = {base for each in named for base in each.__mro__[1:]}
-    classes = [each for each in named if not (each.__abstractmethods__ and each in bases)]
+    named = [subclass for subclass in subclasses if hasattr(subclass, "name")]
+    bases = {base for subclass in named for base in subclass.__mro__[1:]}
+    classes = [subclass for subclass in named if not (subclass.__abstractmethods__ and subclass in bases)]
     if not classes:
-        why = "; ".join(f"class {each.__name__} has no name = '...'" for each in subclasses)
+        why = "; ".join(f"class {subclass.__name__} has no name = '...'" for subclass in subclasses)
         raise ConfigError(
             f"{path}: defines no solver: a subclass of mpu_bench.core.solver.Solver with a name"
             + (f" ({why})" if why else "")
         )
     known: dict[str, type[Solver]] = {}
-    for each in classes:
-        check_class(each, f"{path}: class {each.__name__}")
-        if each.name in known:
+    for solver in classes:
+        check_class(solver, f"{path}: class {solver.__name__}")
+        if solver.name in known:
             raise ConfigError(
-                f"{path}: the classes {known[each.name].__name__} and {each.__name__} have one name, '{each.name}'; "
-                "choose another for one of them"
+                f"{path}: the classes {known[solver.name].__name__} and {solver.__name__} have one name, "
+                f"'{solver.name}'; choose another for one of them"
             )
-        known[each.name] = each
+        known[solver.name] = solver
     return classes
 
 

@@ -41,12 +41,12 @@ def describe(source: PluginSource) -> list[SolverDescription]:
         Naming the file and, where it is known, the line in it, and the cause.
     """
     described = _start(source)
-    if not any(each.own for each in described):
+    if not any(description.own for description in described):
         end(source)
     return described
 
 
-def ask(source: PluginSource, question: str, solver: str, *given: Any, seconds: float = ANSWER_SECONDS) -> Any:
+def ask(source: PluginSource, question: str, solver: str, *arguments: Any, seconds: float = ANSWER_SECONDS) -> Any:
     """Let a solver of a plugin answer a question about itself, within so many seconds.
 
     Raises
@@ -56,7 +56,7 @@ def ask(source: PluginSource, question: str, solver: str, *given: Any, seconds: 
     """
     if source.path not in _children:
         _start(source)
-    _children[source.path].send((question, solver, *given))
+    _children[source.path].send((question, solver, *arguments))
     doing = {"accept": "constructing it", "check": "checking it"}.get(question, f"calling {question}")
     return _answer(source, seconds, doing)
 
@@ -149,7 +149,7 @@ def check_solvers(path: Path, name: str | None = None, seconds: float = CHECK_SE
     read = importing.read_plugin(path.resolve())
     read.parsed()
     try:
-        names = [each.facts["name"] for each in describe(read)]
+        names = [description.facts["name"] for description in describe(read)]
         if name is not None and name not in names:
             raise ConfigError(f"{path}: defines no solver '{name}': {nearest(name, names)}")
         for solver in names if name is None else [name]:

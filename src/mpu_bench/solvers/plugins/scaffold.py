@@ -61,9 +61,9 @@ def write(name: str, file: Path | None = None) -> tuple[Path, Path]:
             "choose another name, or another --file"
         )
     config = path.with_suffix(".yaml")
-    for each in (path, config):
-        if os.path.lexists(each):
-            raise ConfigError(f"{each}: already exists; choose another name, or another --file")
+    for target in (path, config):
+        if os.path.lexists(target):
+            raise ConfigError(f"{target}: already exists; choose another name, or another --file")
     stem = re.sub("^[^A-Za-z0-9]+|[^A-Za-z0-9_.-]+", "-", path.stem).lstrip("-_.") or "own"
     text = _filled("config", name=name, stem=stem[:100], file=_quoted(path.name))
     write_all(path.parent, {path.name: solver_text(name), config.name: text})
