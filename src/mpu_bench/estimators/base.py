@@ -150,13 +150,13 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         """
         kind = load(solver) if isinstance(solver, str) else solver
         types = types_of(kind)
-        given = {key: float(value) if types[key] is float else value for key, value in parameters.items()}
+        converted = {key: float(value) if types[key] is float else value for key, value in parameters.items()}
         try:
-            return kind(**given)
-        except OutOfRangeError as fault:
-            words = (fault.parameter, *_WORDS.get(fault.parameter, ()))
+            return kind(**converted)
+        except OutOfRangeError as error:
+            words = (error.parameter, *_WORDS.get(error.parameter, ()))
             word = next(word for word in words if hasattr(self, word))
-            raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {fault.range}") from None
+            raise ValueError(f"{word} is {getattr(self, word)!r}; it must be {error.range}") from None
 
     @as_it_was_if_refused
     def fit(self, X: Any, y: Any) -> Self:
@@ -303,10 +303,10 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         if not stopped and not doubt:
             return
         how = f"was stopped by {stopped} = {getattr(self, stopped)}, before its own end" if stopped else _FAR
-        told = [f"{type(self).__name__} {how}"]
+        notes = [f"{type(self).__name__} {how}"]
         if isinstance(solver, Multiclass) and (left := len(state.pairs) - len(problems)):
-            told.append(f"{left} of its machines did not begin, and have no vote")
-        warn("; ".join(filter(None, [*told, doubt, self._cure(stopped, X)])))
+            notes.append(f"{left} of its machines did not begin, and have no vote")
+        warn("; ".join(filter(None, [*notes, doubt, self._cure(stopped, X)])))
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         """Return whether the model is as near the optimum as the solver's end promises, if rounding did not end it."""

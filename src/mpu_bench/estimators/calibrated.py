@@ -48,8 +48,8 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
         always that of `predict`, which goes by the scores.
         """
         check_is_fitted(self, "calibration_")
-        found: NDArray[np.float64] = self.calibration_.probabilities(self._scores(X))
-        return found
+        probabilities: NDArray[np.float64] = self.calibration_.probabilities(self._scores(X))
+        return probabilities
 
     def _calibrate(self, X: Any, labels: NDArray[np.int32], sample_weight: Any = None) -> None:
         """Fit the sigmoids of `predict_proba` to the scores that each row has without training on its fold."""

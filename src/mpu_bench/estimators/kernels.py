@@ -95,8 +95,8 @@ class GivenValues:
             As there, or if a kernel matrix is sparse, or if the function returns something else.
         """
         function = None if isinstance(kernel, str) else kernel
-        given = Precomputed.of_training_rows(_values(function, X, X), offset, certified)
-        return cls(given, function, None if function is None else X)
+        precomputed = Precomputed.of_training_rows(_values(function, X, X), offset, certified)
+        return cls(precomputed, function, None if function is None else X)
 
     def kernel_of(self, X: Any) -> Precomputed:
         """Return the kernel of other rows with those that the model's vectors are of.
@@ -122,10 +122,10 @@ def _values(function: KernelFunction | None, X: Any, rows: Any) -> NDArray[Any]:
         return writable(np.ascontiguousarray(X))
     values, shape = np.asarray(function(X, rows)), (X.shape[0], rows.shape[0])
     if values.shape != shape or values.dtype.kind not in "biuf":
-        found = f"an array of {values.dtype}, shape {values.shape}"
-        raise DataError(f"kernel(X, Y) returns {found}; it must return numbers, shape {shape}")
-    kept = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-    return writable(np.ascontiguousarray(kept))
+        returned = f"an array of {values.dtype}, shape {values.shape}"
+        raise DataError(f"kernel(X, Y) returns {returned}; it must return numbers, shape {shape}")
+    floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return writable(np.ascontiguousarray(floats))
 
 
 def _gamma(gamma: float | str, X: Any) -> float:

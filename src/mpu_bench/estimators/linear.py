@@ -284,7 +284,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
         with as_value_error():
             whole = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             problem, seed, c = Pieces(**vars(whole)), self._seed(), len(self.classes_)
-            parts: list[Problem] = [one_against_rest(problem, each) for each in range(c)] if c > 2 else [problem]
+            parts: list[Problem] = [one_against_rest(problem, label) for label in range(c)] if c > 2 else [problem]
             if begins:
                 solver = self._steps(problem.n, 1)
                 self._states = [solver.start(part, Linear(), seed) for part in parts]

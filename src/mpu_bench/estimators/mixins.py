@@ -151,32 +151,36 @@ class WeightedClassifier(SolverClassifier):
 
     def _fit_weighted(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
         """Fit the rows that have a weight."""
-        kept = np.flatnonzero(weights)
-        left = np.unique(labels[kept])
+        weighted = np.flatnonzero(weights)
+        left = np.unique(labels[weighted])
         if len(left) < 2:
             raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
         if len(left) < len(self.classes_):
             name = self.classes_[np.setdiff1d(labels, left)[0]]
             raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
-        self._fit(X[kept], labels[kept], weights[kept])
+        self._fit(X[weighted], labels[weighted], weights[weighted])
         if "support_" in vars(self):
-            self.support_ = kept[self.support_]
+            self.support_ = weighted[self.support_]
 
     def _weights(self, X: Any, labels: NDArray[np.int32], sample_weight: Any) -> NDArray[np.float64] | None:
         """Return the weight of every row, None where none is given; refuse what are none."""
-        given = self.class_weight  # arrays are compared element by element, so that `in` does not do
-        if not (given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")):
-            raise ValueError(f"class_weight is {given!r}; it must be 'balanced', a dict or None")
-        if given is None and sample_weight is None:
+        class_weight = self.class_weight  # arrays are compared element by element, so that `in` does not do
+        if not (
+            class_weight is None
+            or isinstance(class_weight, Mapping)
+            or (isinstance(class_weight, str) and class_weight == "balanced")
+        ):
+            raise ValueError(f"class_weight is {class_weight!r}; it must be 'balanced', a dict or None")
+        if class_weight is None and sample_weight is None:
             return None
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if isinstance(given, str):  # a row counts by its weight, so that one of weight 2 is as two rows
+        if isinstance(class_weight, str):  # a row counts by its weight, so that one of weight 2 is as two rows
             counts = np.bincount(labels, weights, len(self.classes_))
             of_class = counts.sum() / (len(counts) * np.where(counts > 0, counts, 1.0))
         else:
-            of_class = compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
+            of_class = compute_class_weight(class_weight, classes=self.classes_, y=self.classes_[labels])
         if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
-            raise ValueError(f"class_weight is {given!r}; every weight must be finite and at least 0")
+            raise ValueError(f"class_weight is {class_weight!r}; every weight must be finite and at least 0")
         weights = np.asarray(weights * of_class[labels])
         if not np.isfinite(weights).all():
             raise ValueError("a weight of a row, times that of its class, is no longer finite; give smaller ones")
@@ -238,8 +242,8 @@ class KernelClassifier(SolverClassifier):
             vectors = machines_of(self.model_).vectors.values
             self.support_ = vectors[:, 0].astype(np.intp)
             self._given = self._given.of_vectors(self.support_)
-            own = vectors if self._given.rows is None else indices(len(vectors), vectors.dtype)
-            self.model_ = with_machines(self.model_, kernel=self._given.kernel, vectors=Dense(own))
+            row_indices = vectors if self._given.rows is None else indices(len(vectors), vectors.dtype)
+            self.model_ = with_machines(self.model_, kernel=self._given.kernel, vectors=Dense(row_indices))
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         if not isinstance(kernel_of(self.model_), Precomputed):
@@ -263,10 +267,10 @@ class KernelClassifier(SolverClassifier):
     def intercept_(self) -> NDArray[np.float64]:
         """What is added to the scores, shape (1,) for two classes, else one number for each subproblem or class."""
         model = self._fitted("intercept_")
-        own = super().intercept_
+        intercepts = super().intercept_
         if not isinstance(kernel := kernel_of(model), Precomputed):
-            return own
-        return np.asarray(own + kernel.offset * coefficients_of(machines_of(model)).sum(axis=1))
+            return intercepts
+        return np.asarray(intercepts + kernel.offset * coefficients_of(machines_of(model)).sum(axis=1))
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn must know: a kernel matrix is split by rows and columns."""

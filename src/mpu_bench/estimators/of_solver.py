@@ -58,26 +58,31 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
         If a parameter of the solver has the name of one of these.
     """
     words = _ONLINE_WORDS if issubclass(solver, OnlineSolver) else {}
-    own, hints = [each for each in fields(solver) if words.get(each.name) != "max_iter"], types_of(solver)
+    parameters, hints = (
+        [parameter for parameter in fields(solver) if words.get(parameter.name) != "max_iter"],
+        types_of(solver),
+    )
     bases = [OnlineClassifier] if issubclass(solver, OnlineSolver) else _bases(solver)
-    if clash := sorted({each.name for base in bases for each in fields(base)} & {each.name for each in own}):
+    if clash := sorted(
+        {parameter.name for base in bases for parameter in fields(base)} & {parameter.name for parameter in parameters}
+    ):
         raise ConfigError(f"{solver.__name__}: a classifier already has a parameter {clash[0]}; choose another name")
 
-    def made(self: SolverClassifier, n: int, passes: int | None = None) -> Solver:  # noqa: ARG001
-        given = {each.name: getattr(self, words.get(each.name, each.name)) for each in own}
-        return self._made(solver, **given, **({} if passes is None else {"passes": passes}))
+    def make_solver(self: SolverClassifier, n: int, passes: int | None = None) -> Solver:  # noqa: ARG001
+        values = {parameter.name: getattr(self, words.get(parameter.name, parameter.name)) for parameter in parameters}
+        return self._made(solver, **values, **({} if passes is None else {"passes": passes}))
 
     declared: list[Any] = [
         (
-            words.get(each.name, each.name),
-            hints[each.name] if is_checked(hints[each.name]) else Any,
-            field(default=each.default),
+            words.get(parameter.name, parameter.name),
+            hints[parameter.name] if is_checked(hints[parameter.name]) else Any,
+            field(default=parameter.default),
         )
-        for each in own
+        for parameter in parameters
     ]
     module = sys._getframe(1).f_globals.get("__name__", solver.__module__)  # of the variable, as pickle wants it
     namespace = {
-        "_solver": made,
+        "_solver": make_solver,
         "__doc__": _documentation(solver, words),
         "__module__": module,
     }

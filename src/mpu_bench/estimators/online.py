@@ -220,8 +220,8 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         """Fit the sigmoids; those of `partial_fit` go on from the last of these scores."""
         super()._fit_sigmoids(scores, labels, weights)
         self._recent = RecentScores(scores.shape[1])
-        for each, label in zip(scores, labels, strict=True):
-            self._recent.add(each, label)
+        for score, label in zip(scores, labels, strict=True):
+            self._recent.add(score, label)
 
     def _refuse_what_needs_all(self) -> None:
         if is_given(self.kernel):
@@ -243,10 +243,10 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             if budget is not None and a_slot * int(budget) > psutil.virtual_memory().available:
                 raise MemoryError
             return self._started(solver, problem, kernel, seed)
-        except MemoryError as fault:
+        except MemoryError as error:
             if budget is None:
                 raise
-            raise ValueError(f"budget is {budget}; too many for the memory of this machine; choose fewer") from fault
+            raise ValueError(f"budget is {budget}; too many for the memory of this machine; choose fewer") from error
 
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(Pieces(**vars(problem)), kernel, seed)

@@ -83,12 +83,12 @@ def _kinds_of(kind: type) -> dict[str, list[Any]]:
     """Return the types that each parameter of a class may have; what may be anything is left out."""
     hints = get_type_hints(kind)
     declared = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(kind)}
-    return {name: [_TAKEN[each] for each in types] for name, types in declared.items() if Any not in types}
+    return {name: [_TAKEN[member] for member in types] for name, types in declared.items() if Any not in types}
 
 
 def is_checked(hint: Any) -> bool:
     """Return whether `check_types` knows a type that a parameter is declared with."""
-    return all(each in _TAKEN for each in get_args(hint) or (hint,))
+    return all(member in _TAKEN for member in get_args(hint) or (hint,))
 
 
 def regularization(C: float, n: int) -> float:

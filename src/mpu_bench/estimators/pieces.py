@@ -83,30 +83,30 @@ class IncrementalClassifier(SolverClassifier):
     def __getstate__(self) -> dict[str, Any]:
         """Return what is saved; record arrays are saved as arrays with fields, which every format knows."""
         saved: dict[str, Any] = super().__getstate__()
-        return {name: with_arrays(held, np.asarray) for name, held in saved.items()}
+        return {name: with_arrays(value, np.asarray) for name, value in saved.items()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         """Take over what was saved; learning goes on in arrays of its own where those given cannot be written."""
-        super().__setstate__({name: with_arrays(held, _own) for name, held in saved.items()})
+        super().__setstate__({name: with_arrays(value, _as_writable) for name, value in saved.items()})
 
 
-def with_arrays(held: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+def with_arrays(value: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
     """Return the same with all arrays converted, in a solver's state (a dataclass), in named tuples and in lists."""
-    if isinstance(held, np.ndarray):
-        return convert(held)
-    if isinstance(held, list):
-        return [with_arrays(part, convert) for part in held]
-    if isinstance(held, tuple) and hasattr(held, "_fields"):
-        return type(held)(*(with_arrays(part, convert) for part in held))
-    if is_dataclass(held) and not isinstance(held, type | BaseEstimator):
-        taken = copy(held)
-        for field in fields(held):
-            object.__setattr__(taken, field.name, with_arrays(getattr(held, field.name), convert))
+    if isinstance(value, np.ndarray):
+        return convert(value)
+    if isinstance(value, list):
+        return [with_arrays(part, convert) for part in value]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(with_arrays(part, convert) for part in value))
+    if is_dataclass(value) and not isinstance(value, type | BaseEstimator):
+        taken = copy(value)
+        for field in fields(value):
+            object.__setattr__(taken, field.name, with_arrays(getattr(value, field.name), convert))
         return taken
-    return held
+    return value
 
 
-def _own(array: NDArray[Any]) -> NDArray[Any]:
+def _as_writable(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that can be written, a record array where it has fields."""
     writable = array if array.flags.writeable else array.copy()
     return writable.view(np.recarray) if writable.dtype.names else writable
