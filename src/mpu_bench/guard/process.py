@@ -61,7 +61,7 @@ class Child:
     ----------
     serve : str
         The function that answers, ``module:function``: it is called with the descriptor of a `messages.Channel`.
-    given : object
+    arguments : object
         What it is called with besides, as JSON can hold it.
     threads : int
         Threads of BLAS and of numba.
@@ -69,7 +69,7 @@ class Child:
         Whether what it prints is shown, on standard error, of each request the beginning.
     """
 
-    def __init__(self, serve: str, *given: Any, threads: int = 1, is_shown: bool = True) -> None:
+    def __init__(self, serve: str, *arguments: Any, threads: int = 1, is_shown: bool = True) -> None:
         system.adopt_orphans()
         self.connection, theirs = Pipe()
         self._report, reported = os.pipe()
@@ -81,7 +81,7 @@ class Child:
         self.peak_memory = 0  #: in bytes, since the last request
         try:
             self.process = subprocess.Popen(
-                supervisor.command(theirs.fileno(), reported, serve, given),
+                supervisor.command(theirs.fileno(), reported, serve, arguments),
                 env=os.environ | thread_variables(threads) | {system.MARK: self._mark},
                 pass_fds=(theirs.fileno(), reported),
                 stdin=subprocess.DEVNULL,
@@ -251,9 +251,9 @@ class Child:
         """Begin to end the child; its supervisor ends what it has started, too."""
         if system.LINUX:
             with suppress(ProcessLookupError):
-                for each in (signal.SIGTERM, signal.SIGCONT):
+                for signum in (signal.SIGTERM, signal.SIGCONT):
                     if self.process.poll() is None:  # else its number may be another's by now
-                        os.kill(self.process.pid, each)
+                        os.kill(self.process.pid, signum)
         else:
             system.kill(self._all())
 
@@ -300,7 +300,7 @@ awake = AwakeClock()  #: of this process; `wait_for` looks at it
 def wait_for(children: Iterable[Child]) -> None:
     """Wait until a child has sent or printed something or has ended, but no longer than until the next look."""
     awake()
-    wait([end for each in children for end in each.readable], timeout=_LOOK_SECONDS)
+    wait([end for child in children for end in child.readable], timeout=_LOOK_SECONDS)
 
 
 def over(most_memory: float) -> str:

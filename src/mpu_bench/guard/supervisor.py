@@ -25,7 +25,7 @@ _LOOK_SECONDS = 1.0
 _SECONDS_TO_END_ALL = 10.0
 
 
-def command(connection: int, report: int, serve: str, given: Sequence[Any]) -> list[str]:
+def command(connection: int, report: int, serve: str, arguments: Sequence[Any]) -> list[str]:
     """Return the command that runs this module: by the same interpreter, from the same folders.
 
     Parameters
@@ -36,26 +36,26 @@ def command(connection: int, report: int, serve: str, given: Sequence[Any]) -> l
         File descriptor to which is written how the child ended: ``exit 3`` or ``signal 9``.
     serve : str
         Module and function that answer: ``module:function``, called with the descriptor.
-    given : sequence
+    arguments : sequence
         What it is called with besides, as JSON can hold it.
     """
     code = (
-        "import json, sys; sys.path[:], serve, given = json.loads(sys.argv.pop()); "
-        "from mpu_bench.guard import supervisor; supervisor.main(*map(int, sys.argv[1:]), serve, given)"
+        "import json, sys; sys.path[:], serve, arguments = json.loads(sys.argv.pop()); "
+        "from mpu_bench.guard import supervisor; supervisor.main(*map(int, sys.argv[1:]), serve, arguments)"
     )
-    numbers = [str(each) for each in (connection, report, os.getpid())]
-    warnings = [f"-W{each}" for each in sys.warnoptions]
+    numbers = [str(number) for number in (connection, report, os.getpid())]
+    warnings = [f"-W{option}" for option in sys.warnoptions]
     # -P: nothing is imported from the current folder, not even before the folders are known
-    return [sys.executable, "-P", *warnings, "-c", code, *numbers, json.dumps([sys.path, serve, given])]
+    return [sys.executable, "-P", *warnings, "-c", code, *numbers, json.dumps([sys.path, serve, arguments])]
 
 
-def main(connection: int, report: int, parent: int, serve: str, given: Sequence[Any]) -> None:
+def main(connection: int, report: int, parent: int, serve: str, arguments: Sequence[Any]) -> None:
     """Fork a child, wait until it has ended or must end, end what is left, and report."""
     for descriptor in (connection, report):
         os.set_inheritable(descriptor, False)
     if not system.LINUX:
         os.close(report)
-        _be_child(connection, serve, given)
+        _be_child(connection, serve, arguments)
     heard = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # it may come ignored, and then nothing can be waited for
     signal.pthread_sigmask(signal.SIG_BLOCK, heard)
@@ -68,7 +68,7 @@ def main(connection: int, report: int, parent: int, serve: str, given: Sequence[
         system.die_with_parent(signal.SIGKILL, this)
         os.setpgid(0, 0)  # a signal to its own group must not end its supervisor
         signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
-        _be_child(connection, serve, given)
+        _be_child(connection, serve, arguments)
     os.close(connection)
     ended = ""
     while not ended:
@@ -99,13 +99,13 @@ def _wait_for(child: int) -> str:
             ended = f"signal {-code}" if code < 0 else f"exit {code}"
 
 
-def _be_child(connection: int, serve: str, given: Sequence[Any]) -> NoReturn:
+def _be_child(connection: int, serve: str, arguments: Sequence[Any]) -> NoReturn:
     """Answer until the parent closes the connection."""
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # whatever ends the process, a line is seen
     code = 1
     try:
         module, _, function = serve.partition(":")
-        getattr(import_module(module), function)(connection, *given)
+        getattr(import_module(module), function)(connection, *arguments)
         code = 0
     except BaseException:
         traceback.print_exc()

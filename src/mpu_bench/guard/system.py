@@ -45,7 +45,7 @@ def descendants(pid: int) -> list[int]:
     import psutil
 
     with suppress(psutil.Error):
-        return [each.pid for each in psutil.Process(pid).children(recursive=True)]
+        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
     return []
 
 
@@ -56,7 +56,7 @@ def near_descendants(pid: int) -> list[int]:
         while waiting:
             for thread in (_PROC / str(waiting.pop()) / "task").iterdir():
                 with suppress(ProcessLookupError):
-                    its = [int(each) for each in (thread / "children").read_bytes().split()]
+                    its = [int(child) for child in (thread / "children").read_bytes().split()]
                     pids += its
                     waiting += its
     except OSError:  # a kernel without it, another system, or a process that has just ended
