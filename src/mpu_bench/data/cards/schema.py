@@ -196,14 +196,14 @@ class _Card(Strict):
         ``positive`` and ``augment`` are not among it: they are applied when the data are loaded, so that all problems
         made of one dataset share its arrays. Nor is what has its default: a new key leaves what is prepared valid.
         """
-        kept = self.model_dump(mode="json", exclude=_NOT_PREPARED, exclude_defaults=True)
+        settings = self.model_dump(mode="json", exclude=_NOT_PREPARED, exclude_defaults=True)
         if self.total and getattr(self, "split", None):
-            kept["total"] = self.total.rows
+            settings["total"] = self.total.rows
         if list(self.classes) != in_usual_order(self.classes) and Path(self.origin).parent != resources.bundled(
             "datasets"
         ):
-            kept["order_of_classes"] = list(self.classes)  # of the project's cards it never changes
-        return {"version": FORMAT_VERSION, **kept}
+            settings["order_of_classes"] = list(self.classes)  # of the project's cards it never changes
+        return {"version": FORMAT_VERSION, **settings}
 
     def preparation_key(self) -> str:
         """Return a hash of the preparation, of what it is checked against, and of the content where that is known."""
@@ -291,9 +291,9 @@ class _FileCard(_Splittable):
 
     def preparation(self) -> dict[str, Any]:
         """Return what the stored arrays depend on; the order of the classes, too, where the card is the user's own."""
-        kept = super().preparation()
+        settings = super().preparation()
         more = {"version": _VERSION_OF_OWN, "order_of_classes": list(self.classes)}
-        return {**kept, **more} if self.is_of_own_files else kept
+        return {**settings, **more} if self.is_of_own_files else settings
 
     @property
     def remote_files(self) -> tuple[RemoteFile, ...]:

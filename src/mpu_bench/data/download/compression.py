@@ -138,17 +138,17 @@ class _Streams(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; return how many bytes."""
         while True:
-            given = b""
+            compressed = b""
             if self._stream.eof:
-                given = self._stream.unused_data
-                while not (given := given.lstrip(b"\0")) and (more := self._raw.read(_BUFFER_BYTES)):
-                    given = more  # zeros may fill up a block
-                if not given:
+                compressed = self._stream.unused_data
+                while not (compressed := compressed.lstrip(b"\0")) and (more := self._raw.read(_BUFFER_BYTES)):
+                    compressed = more  # zeros may fill up a block
+                if not compressed:
                     return 0
                 self._stream = self._new()
-            elif self._stream.needs_input and not (given := self._raw.read(_BUFFER_BYTES)):
+            elif self._stream.needs_input and not (compressed := self._raw.read(_BUFFER_BYTES)):
                 raise EOFError
-            content = self._stream.decompress(given, len(buffer))
+            content = self._stream.decompress(compressed, len(buffer))
             if content:
                 buffer[: len(content)] = content
                 return len(content)

@@ -275,7 +275,7 @@ def _addresses(file: RemoteFile, home: DataDirectory) -> list[tuple[str | Path, 
         else:
             addresses.append((folder / file.name, shown(folder / file.name)))
     addresses += [(url, shown(url)) for url in file.urls]
-    return [each for each in addresses if isinstance(each[0], Path) or not home.offline]
+    return [entry for entry in addresses if isinstance(entry[0], Path) or not home.offline]
 
 
 def obstacle(file: RemoteFile, home: DataDirectory) -> str:
@@ -287,9 +287,9 @@ def obstacle(file: RemoteFile, home: DataDirectory) -> str:
         If the folder of a mirror is none.
     """
     addresses = [address for address, _words in _addresses(file, home)]
-    if any(isinstance(each, Path) and each.is_file() for each in addresses):
+    if any(isinstance(address, Path) and address.is_file() for address in addresses):
         return ""
-    if all(isinstance(each, Path) for each in addresses):
+    if all(isinstance(address, Path) for address in addresses):
         return "offline" if home.offline and (file.urls or not file.by_hand) else "manual download only"
     if home.limit is not None and file.bytes is not None and file.bytes > home.limit:
         return f"larger than {decimal(home.limit)}"

@@ -283,10 +283,10 @@ def hashes_of(
         raise FetchError(f"{file.path}: {error}; write it again") from None
     if known and is_unchanged and known.sha256 == digest.sha256:
         return known
-    found = digest.pinned(str(file.path), state)
+    pin = digest.pinned(str(file.path), state)
     if keep:
-        write_pin(file, home, found)
-    return found
+        write_pin(file, home, pin)
+    return pin
 
 
 def check_unchanged(file: RemoteFile, home: DataDirectory, sha256: str) -> None:

@@ -181,9 +181,9 @@ def _generated(card: GeneratedCard) -> Iterator[tuple[str, Chunk]]:
 
 def _check_content(card: Card, name: str, features: int | None, classes: int) -> None:
     """Refuse a card that says other things of what the project makes itself."""
-    for key, expected, given in (("features", features, card.features), ("classes", classes, len(card.classes))):
-        if expected not in (None, given):
-            raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {given}")
+    for key, expected, declared in (("features", features, card.features), ("classes", classes, len(card.classes))):
+        if expected not in (None, declared):
+            raise DataError(f"{card.origin}: {key}: '{name}' has {expected}, not {declared}")
 
 
 def _idx(card: IdxCard, files: Mapping[str, SourceFile]) -> Source:
@@ -278,17 +278,17 @@ def _finish(
     """Take the steps that need the whole training part; return the columns that are left, and the description."""
     if card.kind == "table":
         return features, raw
-    kept = scaling = None
+    kept_columns = scaling = None
     if card.drop_columns != "none":
-        kept = transforms.drop_columns(folder, card.drop_columns)
-        features = len(kept)
+        kept_columns = transforms.drop_columns(folder, card.drop_columns)
+        features = len(kept_columns)
     if not features:
         raise DataError(f"{card.origin}: drop_columns: every column of the training part is zero; none is left")
     if card.kept_features not in (None, features):
         raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
     if card.scale != "none" and not card.coded:
         scaling = transforms.scale(folder, card.scale)
-    return features, described.finished(None if card.smooth else raw, kept, scaling, sparse=storage != "dense")
+    return features, described.finished(None if card.smooth else raw, kept_columns, scaling, sparse=storage != "dense")
 
 
 def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:

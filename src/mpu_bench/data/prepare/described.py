@@ -70,7 +70,7 @@ def _table(card: Card, encoding: ColumnEncoding) -> Table:
 
 
 def finished(
-    raw: Preprocessing | None, kept: NDArray[np.intp] | None, scaling: Scaling | None, sparse: bool
+    raw: Preprocessing | None, kept_columns: NDArray[np.intp] | None, scaling: Scaling | None, sparse: bool
 ) -> Preprocessing | None:
     """Add the steps that need the whole training part: the columns that are kept, and how they are scaled.
 
@@ -78,7 +78,7 @@ def finished(
     ----------
     raw : Preprocessing or None
         What is done to the rows while they are read; None if it cannot be said.
-    kept : array of int or None
+    kept_columns : array of int or None
         The columns that are left, None for all.
     scaling : Scaling or None
     sparse : bool
@@ -87,18 +87,20 @@ def finished(
     try:
         if isinstance(raw, Vectors):
             steps = {
-                "kept": None if kept is None else tuple(kept.tolist()),
+                "kept": None if kept_columns is None else tuple(kept_columns.tolist()),
                 "shift": None if scaling is None else tuple(scaling.shift.tolist()),
                 "width": None if scaling is None else tuple(scaling.width.tolist()),
             }
             return Vectors(**{**dict(raw), **steps, "sparse": sparse})
-        return None if raw is None else _finished_table(raw, kept, scaling, sparse)
+        return None if raw is None else _finished_table(raw, kept_columns, scaling, sparse)
     except ValidationError:  # such as of a width that is not finite
         return None
 
 
-def _finished_table(raw: Table, kept: NDArray[np.intp] | None, scaling: Scaling | None, sparse: bool) -> Table | None:
-    if raw.unit_rows and kept is not None:
+def _finished_table(
+    raw: Table, kept_columns: NDArray[np.intp] | None, scaling: Scaling | None, sparse: bool
+) -> Table | None:
+    if raw.unit_rows and kept_columns is not None:
         return None  # a row was given unit length with the columns that were dropped since
     indices = {name: index for index, name in enumerate(raw.feature_names)}
     columns: list[Column] = []
@@ -106,12 +108,12 @@ def _finished_table(raw: Table, kept: NDArray[np.intp] | None, scaling: Scaling 
         index = indices.get(column.name)
         if not isinstance(column, NumberColumn) or index is None:
             columns.append(column)
-        elif kept is not None and index not in kept:
+        elif kept_columns is not None and index not in kept_columns:
             columns.append(OmittedColumn(name=column.name))
         elif scaling is None:
             columns.append(column)
         else:
-            left = index if kept is None else int(np.searchsorted(kept, index))
+            left = index if kept_columns is None else int(np.searchsorted(kept_columns, index))
             shift, width = float(scaling.shift[left]), float(scaling.width[left])
             columns.append(NumberColumn(name=column.name, shift=shift * column.width, width=width * column.width))
     return Table(columns=tuple(columns), label=raw.label, unit_rows=raw.unit_rows, sparse=sparse)

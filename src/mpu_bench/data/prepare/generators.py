@@ -57,8 +57,8 @@ def block(name: str, part: str, number: int, rows: int, settings: Mapping[str, A
     generator = GENERATORS[name]
     random = _random(settings["seed"], f"{name} {part}", number)
     values, labels = generator.block(random, generator.block_rows, **{key: settings[key] for key in generator.takes})
-    kept = min(generator.block_rows, rows - number * generator.block_rows)
-    return values[:kept], labels[:kept]
+    size = min(generator.block_rows, rows - number * generator.block_rows)
+    return values[:size], labels[:size]
 
 
 def _random(seed: int, purpose: str, *more: int) -> np.random.Generator:

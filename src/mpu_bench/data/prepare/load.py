@@ -125,10 +125,10 @@ def obtainable(card: Card, home: DataDirectory) -> Card:
     options = {*card.options, *UNIVERSAL_OPTIONS}
     other = catalog.card(card.instead, card.model_dump(mode="json", include=options, exclude_none=True))
     both = card.model_copy(update={"instead": None}), other
-    missing = [[file for file in each.remote_files if not fetch.have(file, home)] for each in both]
-    for each, files in zip(both, missing, strict=True):
-        if not files or _valid_meta(each, home):
-            return each
+    missing = [[file for file in candidate.remote_files if not fetch.have(file, home)] for candidate in both]
+    for candidate, files in zip(both, missing, strict=True):
+        if not files or _valid_meta(candidate, home):
+            return candidate
     hindered, other_hindered = (any(fetch.obstacle(file, home) for file in files) for files in missing)
     return both[hindered and not other_hindered]
 
@@ -206,13 +206,13 @@ def load_problem(card: Card, home: DataDirectory, progress: Progress = SILENT) -
     return _while_it_stands(card, home, progress, lambda meta: _problem(card, home, meta))
 
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 _TRIES = 5
 
 
 def _while_it_stands(
-    card: Card, home: DataDirectory, progress: Progress, make: Callable[[Meta], _Made], anew: bool = False
-) -> _Made:
+    card: Card, home: DataDirectory, progress: Progress, make: Callable[[Meta], _Result], anew: bool = False
+) -> _Result:
     """Prepare a dataset where need be, and return what is made of it while nobody replaces it by rows of another file.
 
     ``anew``: prepare it, too, where its preprocessing is not kept.
@@ -222,10 +222,10 @@ def _while_it_stands(
         if meta is None or (anew and "preprocessing" not in meta):
             meta = _prepare(card, home, progress, anew)
         with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
-            made = make(meta)
+            result = make(meta)
             there = _meta(card, home)
             if (there["content"], there["arrays"]) == (meta["content"], meta["arrays"]):
-                return made
+                return result
     raise DataError(
         f"{card.name}: another process prepares other rows under this name all the time; "
         "end it, or give the files different names"
@@ -263,7 +263,7 @@ def preprocessing_of(
     card = obtainable(card, home)
     path = prepared_folder(card, home) / _PREPROCESSING
 
-    def kept(meta: Meta) -> Preprocessing | None:
+    def read(meta: Meta) -> Preprocessing | None:
         if fingerprint not in ("", _fingerprint(card, meta["content"])):
             raise DataError(f"{card.name}: its data have changed since they were loaded; run again")
         if not meta.get("preprocessing"):
@@ -271,15 +271,15 @@ def preprocessing_of(
         text = read_bounded(path, _MOST_PREPROCESSING_BYTES, DataError)
         return from_json(json.loads(text), str(path))
 
-    found = _while_it_stands(card, home, progress, kept, anew=True)  # older ones were made before it was kept
-    return found if card.augment is None or found is None else found.model_copy(update={"augment": card.augment})
+    stored = _while_it_stands(card, home, progress, read, anew=True)  # older ones were made before it was kept
+    return stored if card.augment is None or stored is None else stored.model_copy(update={"augment": card.augment})
 
 
 def training_content(card: Card, home: DataDirectory) -> tuple[str, ...]:
     """Return the SHA-256 of the content of each file that training rows come from, as far as it is known."""
     card = obtainable(card, home)
     known = (fetch.known_hashes(file, home) for file in card.remote_files if file.name in card.train)
-    return tuple(each.content_sha256 for each in known if each is not None)
+    return tuple(hashes.content_sha256 for hashes in known if hashes is not None)
 
 
 def clean_prepared(card: Card, home: DataDirectory) -> int:
@@ -331,7 +331,7 @@ def _valid_meta(card: Card, home: DataDirectory) -> Meta | None:
         files = [(file, home, meta["content"][file.name], meta["origins"][file.name]) for file in card.remote_files]
     except (OSError, ValueError, LookupError):
         return None
-    is_valid = fits and complete and all(fetch.may_hold(*each) for each in files)
+    is_valid = fits and complete and all(fetch.may_hold(*source) for source in files)
     return meta if is_valid else None
 
 
@@ -369,8 +369,8 @@ def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched]
     try:
         temporary.mkdir()
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
-            own = {file.name for file in card.remote_files if file.path is not None}
-            fixes = {name: {"fix": "write it again"} if name in own else {} for name in fetched}
+            user_files = {file.name for file in card.remote_files if file.path is not None}
+            fixes = {name: {"fix": "write it again"} if name in user_files else {} for name in fetched}
             files = {name: SourceFile(name, file.path, advance, **fixes[name]) for name, file in fetched.items()}
             built = build(card, files, temporary)
         _share_arrays(temporary)

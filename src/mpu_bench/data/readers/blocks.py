@@ -76,8 +76,8 @@ class Chunk(NamedTuple):
         """Return the rows without their zeros."""
         if self.columns is not None:
             return self
-        kept = self.values != 0
-        return Chunk(self.labels, self.values[kept], np.nonzero(kept)[1], kept.sum(axis=1))
+        nonzero = self.values != 0
+        return Chunk(self.labels, self.values[nonzero], np.nonzero(nonzero)[1], nonzero.sum(axis=1))
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,8 @@ class ColumnEncoding:
                 columns[:, k] = first
                 values[:, k] = self._scale(index, table[index].to_numpy(np.float64))
                 first += 1
-        kept = values != 0
-        return Chunk(labels, values[kept], columns[kept], kept.sum(axis=1))
+        nonzero = values != 0
+        return Chunk(labels, values[nonzero], columns[nonzero], nonzero.sum(axis=1))
 
     def _scale(self, index: int, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.scaled:

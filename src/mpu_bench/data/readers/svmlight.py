@@ -119,11 +119,11 @@ def read_svmlight(file: SourceFile, rules: Rules, block_bytes: int | None = None
     for line, block in file.blocks(block_bytes):
         text = _BLANK_AFTER_COLON.sub(b":", block) if b": " in block or b":\t" in block else block
         try:
-            if _PYTHONS_NUMBER.search(text) and (fault := _fault(file, line, text, rules)):
-                raise DataError(fault)
+            if _PYTHONS_NUMBER.search(text) and (message := _bad_line(file, line, text, rules)):
+                raise DataError(message)
             chunk = _parse_leniently(text, rules)
         except (ValueError, OverflowError, MemoryError) as error:
-            raise DataError(_fault(file, line, text, rules) or f"{file.path}, from line {line}: {error}") from None
+            raise DataError(_bad_line(file, line, text, rules) or f"{file.path}, from line {line}: {error}") from None
         if len(chunk.labels):
             yield chunk
 
@@ -164,7 +164,7 @@ def _check(labels: NDArray[np.int32], values: NDArray[np.float64], indices: NDAr
 
 def _without_repeated(text: bytes, rules: Rules) -> bytes:
     words = (line.split() for line in text.split(b"\n"))
-    return b"\n".join(b" ".join(_added_up(each) if rules.repeated == "keep" else dict.fromkeys(each)) for each in words)
+    return b"\n".join(b" ".join(_added_up(row) if rules.repeated == "keep" else dict.fromkeys(row)) for row in words)
 
 
 def _added_up(words: list[bytes]) -> Iterator[bytes]:
@@ -232,7 +232,7 @@ def _shown(text: bytes) -> str:
     return text[:40].decode("utf-8", "replace")
 
 
-def _fault(file: SourceFile, first: int, text: bytes, rules: Rules) -> str | None:
+def _bad_line(file: SourceFile, first: int, text: bytes, rules: Rules) -> str | None:
     """Find the first line with a fault."""
     if rules.repeated == "drop":
         text = _without_repeated(text, rules)

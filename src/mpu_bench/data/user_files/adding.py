@@ -59,11 +59,11 @@ _HEAD = """\
 """
 
 
-def _quoted(given: Any) -> Any:
-    for each in given if isinstance(given, list) else [given]:
-        if isinstance(each, bool | float):
-            raise ValueError(f"must be a word, not {shown(each)}; put quotation marks around it")
-    return given
+def _quoted(value: Any) -> Any:
+    for element in value if isinstance(value, list) else [value]:
+        if isinstance(element, bool | float):
+            raise ValueError(f"must be a word, not {shown(element)}; put quotation marks around it")
+    return value
 
 
 class Wishes(Strict):
@@ -196,13 +196,13 @@ def _table(files: Sequence[UserFile], wishes: Wishes) -> Added:
     first = files[0]
     label, why = label_among(first.columns, wishes.label, first.path)
     columns = look_at_columns(files)
-    kinds = {each.name: "label" if each.name == label else each.kind for each in columns}
+    kinds = {column.name: "label" if column.name == label else column.kind for column in columns}
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     if wishes.first_index is not None:
         raise DataError(f"{first.path}: is a table, to which 'first_index' does not apply: its columns have names")
-    for each in columns:
-        if each.name != label:
-            each.check_numbers()
+    for column in columns:
+        if column.name != label:
+            column.check_numbers()
     _check_missing(columns, kinds, wishes)
     if not set(kinds.values()) & {"number", "categorical"}:
         raise DataError(
@@ -225,7 +225,7 @@ def _table(files: Sequence[UserFile], wishes: Wishes) -> Added:
 
 
 def _check_labels(counted: Counted, columns: Sequence[Looked], label: str, path: Path) -> None:
-    two = [f"'{each.name}'" for each in columns if each.name != label and each.words and len(each.words) == 2]
+    two = [f"'{column.name}'" for column in columns if column.name != label and column.words and len(column.words) == 2]
     fix = "name another label by --label" + (f"; columns of two values: {', '.join(two[:_MOST_NAMED])}" if two else "")
     rows = sum(map(sum, (counted.train.values(), (counted.test or {}).values())))
     check_classes(counted.classes, rows, f"{path}, column '{label}'", fix)
@@ -234,11 +234,12 @@ def _check_labels(counted: Counted, columns: Sequence[Looked], label: str, path:
 def _notes(columns: Sequence[Looked], kinds: Mapping[str, str], scale: str) -> list[str]:
     """Return what is to be told of columns that are mostly numbers and taken for words, and of scales far apart."""
     notes = [
-        f"column '{each.name}' is taken for words: {each.odd}, though {each.numeric:,} of {each.values:,} are numbers"
-        for each in columns
-        if kinds[each.name] == "categorical" and 2 * each.numeric > each.values
+        f"column '{column.name}' is taken for words: {column.odd}, "
+        f"though {column.numeric:,} of {column.values:,} are numbers"
+        for column in columns
+        if kinds[column.name] == "categorical" and 2 * column.numeric > column.values
     ]
-    sizes = [max(abs(each.low), abs(each.high)) for each in columns if kinds[each.name] == "number"]
+    sizes = [max(abs(column.low), abs(column.high)) for column in columns if kinds[column.name] == "number"]
     sizes = [size for size in sizes if size]
     if scale == "none" and sizes and max(sizes) / min(sizes) > _FAR_APART:
         notes.append(_far_apart(max(sizes) / min(sizes), "leave --scale none out"))
@@ -246,7 +247,7 @@ def _notes(columns: Sequence[Looked], kinds: Mapping[str, str], scale: str) -> l
 
 
 def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: Wishes) -> None:
-    lacking = [each for each in columns if each.missing and kinds[each.name] == "number"]
+    lacking = [column for column in columns if column.missing and kinds[column.name] == "number"]
     if not lacking or wishes.missing != "refuse":
         return
     first, more = lacking[0], len(lacking) - 1
@@ -271,7 +272,7 @@ def _common(kind: str, files: Sequence[UserFile], wishes: Wishes, counted: Count
         "train": names[0],
         **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed or 0}}),
         "classes": counted.classes,
-        **({"positive": [_class_of(each, counted.classes) for each in wishes.positive]} if wishes.positive else {}),
+        **({"positive": [_class_of(word, counted.classes) for word in wishes.positive]} if wishes.positive else {}),
     }
 
 
@@ -292,14 +293,14 @@ def _counts(counted: Counted) -> dict[str, Any]:
 
 
 def _check_positive(added: Added, wishes: Wishes, path: Path) -> None:
-    for given in wishes.positive or ():
-        if (name := _class_of(given, added.counted.classes)) not in added.counted.classes:
+    for word in wishes.positive or ():
+        if (name := _class_of(word, added.counted.classes)) not in added.counted.classes:
             raise DataError(f"{path}: no class '{name}' can be positive; {nearest(name, added.counted.classes)}")
 
 
 def _class_of(word: str, classes: Sequence[str]) -> str:
     """Return the class that a word means: a number may be written otherwise."""
-    return word if word in classes else next((each for each in classes if label_key(each) == label_key(word)), word)
+    return word if word in classes else next((name for name in classes if label_key(name) == label_key(word)), word)
 
 
 def name_of(path: Path) -> str:
@@ -409,7 +410,7 @@ def remarks(path: Path, wishes: Wishes) -> tuple[list[tuple[str, str]], list[str
 
 
 def _states(path: Path, wishes: Wishes) -> tuple[tuple[str, object], ...]:
-    return tuple((str(each), _state(each)) for each in (path, *([Path(wishes.test)] if wishes.test else [])))
+    return tuple((str(file), _state(file)) for file in (path, *([Path(wishes.test)] if wishes.test else [])))
 
 
 def _state(path: Path) -> object:

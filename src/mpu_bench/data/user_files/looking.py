@@ -244,10 +244,10 @@ def label_among(columns: Sequence[str], named: str | None, source: Path) -> tupl
 
 def kept_rows(piece: pd.DataFrame, numbers: Collection[str], label: str, classes: Collection[str] = ()) -> Any:
     """Return which rows of a piece miss neither a number nor the label, shape (n,); a word of ``classes`` is one."""
-    kept = ~_lacking(texts_of(piece[label]), classes)
+    complete = ~_lacking(texts_of(piece[label]), classes)
     for name in numbers:
-        kept &= ~parsed_numbers(piece[name])[1]
-    return kept
+        complete &= ~parsed_numbers(piece[name])[1]
+    return complete
 
 
 def _lacking(words: Any, classes: Collection[str]) -> Any:
@@ -390,18 +390,18 @@ def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | Non
     ends: list[list[int]] = []
     parts: list[dict[str, int]] = []
     largest, filled = np.zeros(0), np.zeros(0, np.int64)
-    for own in files:
+    for user_file in files:
         met: list[int] = []
         counts: dict[str, int] = {}
-        file = own.file
+        file = user_file.file
         indexed = _Indexed(file.name, file.path, file.advance, file.fix, met)
-        for labels, rows in replace(own, file=indexed).vectors(first_index=first_index or 0):
+        for labels, rows in replace(user_file, file=indexed).vectors(first_index=first_index or 0):
             values, times = np.unique(labels, return_counts=True)
             for label, count in zip(map(plain_number, values.tolist()), times.tolist(), strict=True):
                 counts[label] = counts.get(label, 0) + count
             largest, filled = _measured(largest, filled, rows)
         if not counts:
-            raise DataError(f"{own.path}: has no rows")
+            raise DataError(f"{user_file.path}: has no rows")
         parts.append(counts)
         ends.append(met or ends[0] if ends else met)
     if not ends[0]:

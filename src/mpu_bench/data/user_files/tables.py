@@ -45,11 +45,11 @@ def parquet_pieces(file: SourceFile, names: Sequence[str], rows: int) -> Iterato
     """
     with _opened(file) as opened:
         for batch in opened.iter_batches(rows):
-            found = {
+            columns = {
                 i: _parquet_column(array, _parquet_kind(file, field))
                 for i, (field, array) in enumerate(zip(opened.schema_arrow, batch.columns, strict=True))
             }
-            table = pd.DataFrame(found)
+            table = pd.DataFrame(columns)
             table.columns = pd.Index(names, dtype=object)
             file.advance(batch.nbytes)
             yield table
@@ -95,7 +95,7 @@ def _parquet_column(array: Any, kind: str) -> Any:
         array = array.cast(pyarrow.float64(), safe=False) if pyarrow.types.is_decimal(array.type) else array
         return array.to_numpy(zero_copy_only=False)
     if pyarrow.types.is_boolean(array.type):  # as text files have them
-        return pd.Series([None if each is None else str(each) for each in array.to_pylist()], dtype=object)
+        return pd.Series([None if value is None else str(value) for value in array.to_pylist()], dtype=object)
     return pd.Series(array.cast(pyarrow.large_string()).to_pylist(), dtype=object)
 
 
@@ -248,17 +248,17 @@ def open_table(
         With the file, the line and what is wrong: it cannot be read, is empty, is no text, two columns have one name.
     """
     file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=_FIX)
-    found = form or form_of(file, separator, header, known)
-    if found.format == "svmlight":
+    file_form = form or form_of(file, separator, header, known)
+    if file_form.format == "svmlight":
         return UserFile(file, "svmlight")
-    if found.format == "parquet":
+    if file_form.format == "parquet":
         names: Sequence[str] = parquet_columns(file)
     else:
-        first = next(_records(file.path, file.blocks(), found.separator), None)
+        first = next(_records(file.path, file.blocks(), file_form.separator), None)
         if first is None:
             raise DataError(f"{file.path}: is empty")
-        names = [name.strip() for name in first[1]] if found.header else [""] * len(first[1])
-    return UserFile(file, found.format, found.separator, found.header, _checked_names(file.path, names))
+        names = [name.strip() for name in first[1]] if file_form.header else [""] * len(first[1])
+    return UserFile(file, file_form.format, file_form.separator, file_form.header, _checked_names(file.path, names))
 
 
 def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -266,8 +266,8 @@ def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{path}: has {len(names):,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
     known: dict[str, int] = {}
-    for number, given in enumerate(names, 1):
-        name = " ".join(given.split()) or f"column {number}"
+    for number, raw_name in enumerate(names, 1):
+        name = " ".join(raw_name.split()) or f"column {number}"
         if len(name) > _MOST_NAME_CHARACTERS or plain(name) != name:
             words = f"has more than {_MOST_NAME_CHARACTERS} characters, or one that cannot be shown"
             raise DataError(f"{path}: the name of column {number} {words}: {one_line(name, 50)}")
