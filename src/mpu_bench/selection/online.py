@@ -36,7 +36,7 @@ _OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted 
 
 def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
     """Return the classifiers that are tried, by 2 / (mean squared distance of two rows) and budgets."""
-    gammas: dict[str, Sequence[Any]] = {"gamma": tuple(each * width for each in WIDTHS)}
+    gammas: dict[str, Sequence[Any]] = {"gamma": tuple(factor * width for factor in WIDTHS)}
     listed = [Candidate("fogd", "budgeted", "FOGDClassifier", {}, gammas, 1)]
     budgeted: dict[str, tuple[str, dict[str, Any], dict[str, Sequence[Any]]]] = {
         "bpegasos": ("BudgetedPegasosClassifier", {}, {**gammas, "regularization": (1e-2, 1e-4)}),
@@ -123,15 +123,15 @@ class Contender(Track):
     def learn(self, X: Any, labels: NDArray[np.int32], metric: str, run: Fit) -> None:
         """Let all experts predict and learn a block of rows."""
         leader = self.leader(metric)
-        for each in self.experts:
-            began, predicted = run.seconds, each.learn(X, labels)
-            each.seconds += run.seconds - began
-            if each is leader:
+        for expert in self.experts:
+            began, predicted = run.seconds, expert.learn(X, labels)
+            expert.seconds += run.seconds - began
+            if expert is leader:
                 self.add(labels, predicted)
 
     def leader(self, metric: str) -> Expert:
         """Return the expert that is best by now; at first the first."""
-        tracks = [each.track for each in self.experts]
+        tracks = [expert.track for expert in self.experts]
         return self.experts[tracks.index(_best(tracks, metric))]
 
 
@@ -182,7 +182,7 @@ class Stream:
         """The p that the choice is no better than that: Wilcoxon's test over blocks, with Bonferroni's correction."""
         from scipy.stats import wilcoxon
 
-        ours, other = (np.array(each.rolling(self.metric, 1)) for each in (self.chosen, self.to_beat))
+        ours, other = (np.array(track.rolling(self.metric, 1)) for track in (self.chosen, self.to_beat))
         p = float(wilcoxon(ours, other, alternative="greater").pvalue) if np.any(ours != other) else 1.0
         return min(1.0, len(self.contenders) * p)  # the choice is the best of them on the same rows
 
@@ -213,7 +213,7 @@ class Stream:
         """Return the rolling metric of all after every block, a column each."""
         import pandas as pd
 
-        columns = {each.name: each.rolling(self.metric) for each in (*self.contenders, *self.references)}
+        columns = {track.name: track.rolling(self.metric) for track in (*self.contenders, *self.references)}
         return pd.DataFrame({"row": self.ends, **columns}).to_csv(index=False)
 
 
@@ -243,17 +243,17 @@ def judge(
     metric = metric or ("balanced-accuracy" if has_rare_class(shares_of(labels, c)) else "accuracy")
     if metric not in METRICS:
         raise ConfigError(f"--metric {metric}: --online judges by one of {', '.join(METRICS)}")
-    contenders = [_contender(each, data, c) for each in tried]
+    contenders = [_contender(candidate, data, c) for candidate in tried]
     references = {"majority so far": _majority(labels, c), "no change": np.append(np.zeros(1, np.int32), labels[:-1])}
     block, run = max(_LEAST_BLOCK, -(-len(labels) // _BLOCKS)), Fit(seconds)
     stream = Stream(metric, block, len(labels), contenders, [Track(name, [_nothing(c)]) for name in references])
     try:
         while stream.rows < len(labels) and not run.is_over:
             part = slice(stream.rows, stream.rows + block)
-            for each in contenders:
-                each.learn(X[part], labels[part], metric, run)
+            for contender in contenders:
+                contender.learn(X[part], labels[part], metric, run)
                 if part.stop >= max(_RACED, WARM_UP * len(labels)):
-                    each.experts = [each.leader(metric)]
+                    contender.experts = [contender.leader(metric)]
             for track, predicted in zip(stream.references, references.values(), strict=True):
                 track.add(labels[part], predicted[part])
             stream.rows = min(part.stop, len(labels))
@@ -279,7 +279,7 @@ def _contender(candidate: Candidate, data: Data, classes: int) -> Contender:
 
 def _in_order(problem: Problem) -> tuple[Any, NDArray[np.int32]]:
     """Return all rows with their labels, those of the training part first."""
-    parts = [as_array(each, problem.features) for each in (problem.train, problem.test)]
+    parts = [as_array(rows, problem.features) for rows in (problem.train, problem.test)]
     X = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else scipy.sparse.vstack(parts, format="csr")
     return X, np.concatenate([problem.labels, problem.test_labels]).astype(np.int32)
 
@@ -300,10 +300,10 @@ def _nothing(classes: int) -> NDArray[np.int64]:
 
 def _counted(labels: NDArray[np.int32], predicted: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
     """Return the tally of some rows, see `value_of`."""
-    each = labels, labels[labels == predicted], predicted
-    return np.array([np.bincount(part, minlength=classes) for part in each])
+    parts = labels, labels[labels == predicted], predicted
+    return np.array([np.bincount(part, minlength=classes) for part in parts])
 
 
 def _best(tracks: Sequence[_C], metric: str) -> _C:
     """Return the best track, the first of equals, and the first of all where nothing is known."""
-    return max(tracks, key=lambda each: np.nan_to_num(each.value(metric), nan=-1.0))
+    return max(tracks, key=lambda track: np.nan_to_num(track.value(metric), nan=-1.0))

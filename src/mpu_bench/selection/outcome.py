@@ -144,22 +144,22 @@ class Outcome:
 
     def front_of(self, models: Sequence[Row]) -> list[Row]:
         """Return those of which none other of them is both smaller and better on the test set, the smallest first."""
-        found: list[Row] = []
-        for each in sorted(models, key=lambda row: (row.size, -self.score(row))):
-            if not found or self.score(each) > self.score(found[-1]):
-                found.append(each)
-        return found
+        front: list[Row] = []
+        for model in sorted(models, key=lambda row: (row.size, -self.score(row))):
+            if not front or self.score(model) > self.score(front[-1]):
+                front.append(model)
+        return front
 
     @property
     def known(self) -> list[Row]:
         """The candidates with a score on the test set, the best first."""
-        known = [each for each in self.rows if self.metric in each.metrics and each.size is not None]
+        known = [row for row in self.rows if self.metric in row.metrics and row.size is not None]
         return sorted(known, key=self.score, reverse=True)
 
     @property
     def models(self) -> list[Row]:
         """Those of them that are no constant."""
-        return [each for each in self.known if each.name != CONSTANT]
+        return [row for row in self.known if row.name != CONSTANT]
 
     def score(self, row: Row) -> float:
         """Return the metric on the test set; below all others where it is not known."""
@@ -182,13 +182,13 @@ class Outcome:
     @property
     def constant(self) -> Row | None:
         """The constant, once it is known on the test set."""
-        return next((each for each in self.known if each.name == CONSTANT), None)
+        return next((row for row in self.known if row.name == CONSTANT), None)
 
     @property
     def reference(self) -> Row | None:
         """The best other reference on the validation set, once it is known on the test set."""
-        found = [each for each in self.known if not each.is_own and each.name != CONSTANT]
-        return min(found, key=lambda each: or_infinite(each.choosing_error), default=None)
+        references = [row for row in self.known if not row.is_own and row.name != CONSTANT]
+        return min(references, key=lambda row: or_infinite(row.choosing_error), default=None)
 
     def difference(self, one: Row, other: Row) -> Difference:
         """Return by how much one candidate is better than another on the test set, with a test in pairs of rows."""
@@ -197,9 +197,7 @@ class Outcome:
             return _mcnemar(by, one, other)
         if np.unique(one.labels, return_counts=True)[1].min() < FEWEST_OF_CLASS:
             return Difference(by)
-        drawn = np.subtract(
-            *(resampled_scores(self.metric, one.labels, *each.answers, _DRAWS) for each in (one, other))
-        )
+        drawn = np.subtract(*(resampled_scores(self.metric, one.labels, *row.answers, _DRAWS) for row in (one, other)))
         beyond = min((drawn <= 0).sum(), (drawn >= 0).sum())
         low, high = np.quantile(drawn, (0.025, 0.975))
         return Difference(by, float(low), float(high), min(1.0, 2 * (1 + beyond) / (1 + _DRAWS)), "paired bootstrap")
@@ -211,10 +209,10 @@ class Outcome:
         """
         if (chosen := self.chosen) is None:
             return []
-        compared = [each for each in self.known if each.is_own and each is not chosen]
-        better = [(each, self.difference(each, chosen)) for each in compared if self.score(each) > self.score(chosen)]
-        corrected = [(each, replace(found, p=len(compared) * found.p)) for each, found in better]
-        return [(each, difference) for each, difference in corrected if difference.p < SIGNIFICANT]
+        compared = [row for row in self.known if row.is_own and row is not chosen]
+        better = [(row, self.difference(row, chosen)) for row in compared if self.score(row) > self.score(chosen)]
+        corrected = [(row, replace(difference, p=len(compared) * difference.p)) for row, difference in better]
+        return [(row, difference) for row, difference in corrected if difference.p < SIGNIFICANT]
 
 
 def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = None) -> Row:
@@ -240,8 +238,8 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
 
 def choosable(rows: Sequence[Row], with_references: bool = False) -> list[Row]:
     """Return the candidates that fit and may be chosen: of this project, or references as well; never a constant."""
-    able = [each for each in rows if each.is_own or (with_references and each.name != CONSTANT)]
-    return [each for each in able if each.fits and each.choosing_error is not None and each.size is not None]
+    able = [row for row in rows if row.is_own or (with_references and row.name != CONSTANT)]
+    return [row for row in able if row.fits and row.choosing_error is not None and row.size is not None]
 
 
 def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:
@@ -254,8 +252,8 @@ def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:
     best = min(able, key=_by_error, default=None)
     if best is None:
         return None
-    alike = [each for each in able if _by_error(each)[0] - _by_error(best)[0] <= _spread_of_difference(each, best)]
-    return min(alike, key=lambda each: (each.size, *_by_error(each)))
+    alike = [row for row in able if _by_error(row)[0] - _by_error(best)[0] <= _spread_of_difference(row, best)]
+    return min(alike, key=lambda row: (row.size, *_by_error(row)))
 
 
 def _spread_of_difference(one: Row, other: Row) -> float:
@@ -275,7 +273,7 @@ def _mcnemar(by: float, one: Row, other: Row) -> Difference:
     """Return a difference of accuracies with the exact p of McNemar's test: of the rows that one alone has right."""
     from scipy.stats import binomtest
 
-    rights = [(each.answers[0] == one.labels).astype(int) for each in (one, other)]
+    rights = [(row.answers[0] == one.labels).astype(int) for row in (one, other)]
     n, only_one, only_other = one.tested, int((rights[0] > rights[1]).sum()), int((rights[1] > rights[0]).sum())
     apart = only_one + only_other
     p = float(binomtest(only_one, apart).pvalue) if apart else 1.0

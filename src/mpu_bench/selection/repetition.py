@@ -90,8 +90,8 @@ def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | Non
             content, share = make()
             if share is None and (why := too_coarse(model)):
                 raise DataError(f"{why} (nor can labels be compared here: {lacking})")
-        except DataError as fault:
-            faults.append(f"{name} is not written: {fault}")
+        except DataError as error:
+            faults.append(f"{name} is not written: {error}")
             return
         if share is None:
             faults.append(f"{name}: its labels were not compared with those of model.mpu: {lacking}")
@@ -114,8 +114,8 @@ def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | Non
     try:
         model = portable(saved)
         rows = raw_at_hand(model, features)
-    except DataError as fault:
-        return {}, [f"model.c and model.onnx are not written: {fault}"]
+    except DataError as error:
+        return {}, [f"model.c and model.onnx are not written: {error}"]
     add("model.c", c, "no C compiler (cc, gcc or clang) on the PATH")
     add("model.onnx", onnx, f"onnxruntime is not installed; {extra('onnx')}")
     return files, faults
@@ -154,7 +154,7 @@ def config_of(
     is_online = isinstance(classifier, OnlineClassifier)
     solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
     kernel, most = classifier._kernel(None), classifier._most_presented(rows)
-    parameters = {each.name: _plain(getattr(solver, each.name)) for each in fields(solver)}
+    parameters = {field.name: _plain(getattr(solver, field.name)) for field in fields(solver)}
     parameters = {name: value for name, value in parameters.items() if value is not None}
     if len(classifier.classes_) > 2 and solver.classes == "two":
         parameters["multiclass"] = REDUCTIONS[classifier.multi_class]
@@ -164,12 +164,12 @@ def config_of(
         parameters[THRESHOLD] = threshold
     options: dict[str, Any] = {"augment": 1} if classifier._columns > classifier.n_features_in_ else {}
     if is_file(Path(file)):
-        given = {
+        file_options = {
             key: value for key, value in wishes.items() if (key, value) not in (("seed", 0), ("missing", "refuse"))
         }
-        if "test" in given:
-            given["test"] = _relative(given["test"], folder)
-        dataset: Any = {"file": _relative(file, folder), "as": source.dataset, **given, **options}
+        if "test" in file_options:
+            file_options["test"] = _relative(file_options["test"], folder)
+        dataset: Any = {"file": _relative(file, folder), "as": source.dataset, **file_options, **options}
     else:
         options = {**source.options, **options}
         dataset = {file: options} if options else file

@@ -71,10 +71,10 @@ class Fitted:
 
 def sizes(rows: int) -> list[int]:
     """Return the numbers of rows of the steps, the last of them all."""
-    found = [rows]
-    while found[0] > _MORE / 2 * _FIRST:
-        found.insert(0, max(found[0] // _MORE, _FIRST))
-    return found
+    steps = [rows]
+    while steps[0] > _MORE / 2 * _FIRST:
+        steps.insert(0, max(steps[0] // _MORE, _FIRST))
+    return steps
 
 
 @dataclass
@@ -152,11 +152,11 @@ class Course:
         self.waiting = [{**best, key: value * by} for key, value in best.items() for by in (factor, 1 / factor)]
 
     def _go_on(self) -> None:
-        self.here.sort(key=lambda each: each.error)
+        self.here.sort(key=lambda fitted: fitted.error)
         self.errors.append(self.here[0].error)
         self.step += 1
         if self.step < len(self.sizes):
-            self.waiting = [each.fit.setting for each in self.here[: math.ceil(len(self.here) / _KEPT)]]
+            self.waiting = [fitted.fit.setting for fitted in self.here[: math.ceil(len(self.here) / _KEPT)]]
             if self.step == len(self.sizes) - 1:
                 self.waiting = self.waiting[:1]
             self.here = []
@@ -175,8 +175,8 @@ class Schedule:
     """
 
     def __init__(self, candidates: Sequence[Candidate], rows: int, with_references: bool = False) -> None:
-        self.courses = {each.name: Course(each, sizes(rows)) for each in candidates}
-        self._choosable = [each for each in self.courses.values() if with_references or each.candidate.is_own]
+        self.courses = {candidate.name: Course(candidate, sizes(rows)) for candidate in candidates}
+        self._choosable = [course for course in self.courses.values() if with_references or course.candidate.is_own]
         self.fits = 0  #: how many settings have been trained, each step of one anew
 
     def next(self, seconds_left: float) -> Fit | None:
@@ -184,14 +184,14 @@ class Schedule:
 
         A candidate that was never trained is, on a few rows, though none are left.
         """
-        for each in self.courses.values():
-            if not each.is_done and each.waiting and each.best is not None and each.foreseen > seconds_left:
-                each.give_up()
+        for course in self.courses.values():
+            if not course.is_done and course.waiting and course.best is not None and course.foreseen > seconds_left:
+                course.give_up()
         if self.is_done:
             self._refine(seconds_left)
-        ready = [each for each in self.courses.values() if each.waiting and not each.is_done]
+        ready = [course for course in self.courses.values() if course.waiting and not course.is_done]
         if seconds_left <= 0:
-            ready = [each for each in ready if each.best is None and not each.under_way]
+            ready = [course for course in ready if course.best is None and not course.under_way]
         if not ready:
             return None
         chosen = min(ready, key=self._rank)
@@ -202,26 +202,26 @@ class Schedule:
 
     def _most_seconds(self, chosen: Course, seconds_left: float) -> float:
         """Return what a fit may take, so that one that does not end leaves seconds for the other candidates."""
-        on_the_way = sum(not each.is_done for each in self.courses.values())
+        on_the_way = sum(not course.is_done for course in self.courses.values())
         most = max(_SHARES * seconds_left / on_the_way, _TIMES_FORESEEN * chosen.foreseen, _SHORT)
         return min(seconds_left, most) if seconds_left > 0 else _SHORT
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
         complete = [
-            (each.best, each)
-            for each in self._choosable
-            if each.candidate.is_own and not each.ended and each.best is not None
+            (course.best, course)
+            for course in self._choosable
+            if course.candidate.is_own and not course.ended and course.best is not None
         ]
         front, smallest = list[tuple[Fitted, Course]](), math.inf
-        for best, each in sorted(complete, key=lambda pair: (pair[0].error, pair[0].size)):
+        for best, course in sorted(complete, key=lambda pair: (pair[0].error, pair[0].size)):
             if best.size < smallest:
-                front.append((best, each))
+                front.append((best, course))
                 smallest = best.size
-        for best, each in front[:_REFINED]:
+        for best, course in front[:_REFINED]:
             can_win = best.error - _BOUND * best.spread <= self._reached()
-            if can_win and each.refined < len(_FACTORS) and best.spent < seconds_left:
-                each.refine()
+            if can_win and course.refined < len(_FACTORS) and best.spent < seconds_left:
+                course.refine()
 
     @staticmethod
     def _rank(course: Course) -> tuple[Any, ...]:
@@ -233,22 +233,22 @@ class Schedule:
         """Take a result into account."""
         self.courses[fitted.fit.candidate.name].learn(fitted)
         reached = self._reached()
-        for each in self._choosable:
-            if not each.is_done and not each.refined and each.at_best > reached:
-                each.stop(f"cannot become the best any more: {100 * (1 - each.at_best):.1f} % at best")
+        for course in self._choosable:
+            if not course.is_done and not course.refined and course.at_best > reached:
+                course.stop(f"cannot become the best any more: {100 * (1 - course.at_best):.1f} % at best")
 
     def _reached(self) -> float:
         """Return the error that the best candidate has at most; infinite while there is none."""
-        best = min((each.best for each in self._choosable if each.best is not None),
-                   key=lambda each: each.error, default=None)  # fmt: skip
+        best = min((course.best for course in self._choosable if course.best is not None),
+                   key=lambda fitted: fitted.error, default=None)  # fmt: skip
         return math.inf if best is None else best.error + _BOUND * best.spread
 
     @property
     def is_sampled(self) -> bool:
         """Whether all candidates have been trained once, or cannot be."""
-        return all(each.best is not None or each.is_done for each in self.courses.values())
+        return all(course.best is not None or course.is_done for course in self.courses.values())
 
     @property
     def is_done(self) -> bool:
         """Whether all candidates have come to all rows, or to their end, and nothing is under way."""
-        return all(each.is_done and not each.under_way for each in self.courses.values())
+        return all(course.is_done and not course.under_way for course in self.courses.values())

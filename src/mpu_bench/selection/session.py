@@ -90,7 +90,7 @@ class Session:
     @property
     def outcome(self) -> Outcome:
         """What is known by now."""
-        rows = [self._row(each) for each in self.schedule.courses.values()]
+        rows = [self._row(course) for course in self.schedule.courses.values()]
         if self.last is None:
             best = choose(rows, self.with_references)
         else:  # it stays the choice, whatever its size has become
@@ -131,7 +131,7 @@ class Session:
         """
         pool.give(self.source, self.folder)
         self._tune(pool)
-        self._evaluate(pool, [each.best for each in self.schedule.courses.values() if each.best is not None])
+        self._evaluate(pool, [course.best for course in self.schedule.courses.values() if course.best is not None])
         self._train_choice(pool)
         return self.outcome
 
@@ -146,9 +146,9 @@ class Session:
             self.preparing = pool.preparing
         for answers in _last(pool):
             self._learn(answers)
-        for each in self.schedule.courses.values():
-            if not each.is_done:
-                each.stop("the seconds were over")
+        for course in self.schedule.courses.values():
+            if not course.is_done:
+                course.stop("the seconds were over")
 
     def _learn(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
@@ -160,13 +160,13 @@ class Session:
     def _forget_models(self, learned: int) -> None:
         """Delete the models that no candidate is best by, of the fits up to that one that was learned of."""
         self._learned.add(learned)
-        kept = {each.best.fit.number for each in self.schedule.courses.values() if each.best is not None}
-        for number in self._learned - kept:  # what is not learned of yet may become the best
+        needed = {course.best.fit.number for course in self.schedule.courses.values() if course.best is not None}
+        for number in self._learned - needed:  # what is not learned of yet may become the best
             (self.folder / f"{number}.model").unlink(missing_ok=True)
-        self._learned &= kept
+        self._learned &= needed
 
     def _evaluate(self, pool: Pool, models: Sequence[Fitted]) -> None:
-        waiting = sorted(models, key=lambda each: (each.fit.candidate.name != CONSTANT, each.error))
+        waiting = sorted(models, key=lambda fitted: (fitted.fit.candidate.name != CONSTANT, fitted.error))
         end = math.inf
         while (left := min(end + pool.preparing - awake(), self._for_test_rows)) > 0:
             while pool.has_room and waiting:

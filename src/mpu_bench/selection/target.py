@@ -65,20 +65,20 @@ class Target:
         """
         if size > _SMALLEST_SHARE * self.flash:
             return Fitting(reason=f"does not fit: {size:,} bytes of numbers alone")
-        found: list[tuple[bool, int, Fitting]] = []
+        ranked: list[tuple[bool, int, Fitting]] = []
         faults: list[str] = []
         for form in BITS:
             try:
                 model = portable(saved)
                 taken = self._taken(model, form, raw_at_hand(model, self.rows))
-            except DataError as fault:
-                faults.append(f"{form}: {fault}")
+            except DataError as error:
+                faults.append(f"{form}: {error}")
                 continue
             misfit = self._misfit(taken)
-            found.append((bool(misfit), taken.instructions, Fitting(form, taken, misfit)))
-        if not found:
+            ranked.append((bool(misfit), taken.instructions, Fitting(form, taken, misfit)))
+        if not ranked:
             return Fitting(reason=f"has no C file: {'; '.join(faults)}")
-        return min(found, key=lambda each: each[:2])[2]
+        return min(ranked, key=lambda entry: entry[:2])[2]
 
     def _taken(self, model: Portable, form: Form, rows: RowsAtHand) -> Footprint:
         """Return what a form of a C file takes.
@@ -89,23 +89,23 @@ class Target:
             If there is no such form, or integers do not give the labels of Python, or nobody can know.
         """
         source, how = sourced(model, "model", rows, BITS[form])
-        given, labels = rows.numbers[:_ROWS_ON_DEVICE], labels_of(rows.scores[:_ROWS_ON_DEVICE])  # type: ignore[index]
+        inputs, labels = rows.numbers[:_ROWS_ON_DEVICE], labels_of(rows.scores[:_ROWS_ON_DEVICE])  # type: ignore[index]
         if how is None:
-            return footprint(model, source, self.device, given, labels)
+            return footprint(model, source, self.device, inputs, labels)
         if find_compiler() is None:
             raise DataError("there is no compiler here to compare labels with")
         if (share := compared(model, source, rows, how).share) < LEAST_AGREEMENT:
             raise DataError(f"only {100 * share:.1f} % of the labels are the same")
-        return footprint(model, source, self.device, how.rows(given), labels)
+        return footprint(model, source, self.device, how.rows(inputs), labels)
 
     @property
     def words(self) -> str:
         """The device with its limits, in words."""
         return f"{self.device.name} with {self.flash:,} bytes of flash and {self.ram:,} of RAM"
 
-    def _misfit(self, found: Footprint) -> str:
+    def _misfit(self, taken: Footprint) -> str:
         """Return in words what does not fit; nothing if all does."""
-        parts = ("flash", found.flash, self.flash), ("RAM", found.ram, self.ram)
-        about = "about " if found.estimated else ""
-        told = [f"{about}{needed:,} of {there:,} bytes of {name}" for name, needed, there in parts if needed > there]
-        return f"does not fit: {' and '.join(told)}" if told else ""
+        parts = ("flash", taken.flash, self.flash), ("RAM", taken.ram, self.ram)
+        about = "about " if taken.estimated else ""
+        excess = [f"{about}{needed:,} of {there:,} bytes of {name}" for name, needed, there in parts if needed > there]
+        return f"does not fit: {' and '.join(excess)}" if excess else ""

@@ -97,29 +97,29 @@ def serve(descriptor: int) -> None:
     source, folder = next(requests)
     warnings.simplefilter("ignore")
     data, warm = source.load(), set[str]()
-    for asked in requests:
-        answered = vars(answer(asked, data, folder, warm, lambda: channel.send(to_line(None))))
-        channel.send(to_line({name: value for name, value in answered.items() if value is not asked}))
+    for request in requests:
+        answered = vars(answer(request, data, folder, warm, lambda: channel.send(to_line(None))))
+        channel.send(to_line({name: value for name, value in answered.items() if value is not request}))
 
 
-def answer(asked: Asked, data: Data, folder: Path, warm: set[str], begins: Callable[[], None]) -> Answer:
+def answer(request: Asked, data: Data, folder: Path, warm: set[str], begins: Callable[[], None]) -> Answer:
     """Do what is asked; whatever is raised becomes the reason why there is no result."""
     try:
-        if isinstance(asked, Fit):
-            _compile(asked, data, warm)
+        if isinstance(request, Fit):
+            _compile(request, data, warm)
             begins()
-            return _fit(asked, data, folder)
-        return _evaluate(asked, data, folder, begins)
+            return _fit(request, data, folder)
+        return _evaluate(request, data, folder, begins)
     except MemoryError:
         reason = "needs more memory than there is"
-    except Exception as fault:
-        reason = plain(f"{type(fault).__name__}: {fault}", _LONGEST_REASON)
-    return answer_of(asked, reason=reason)
+    except Exception as error:
+        reason = plain(f"{type(error).__name__}: {error}", _LONGEST_REASON)
+    return answer_of(request, reason=reason)
 
 
-def answer_of(asked: Asked, **found: Any) -> Answer:
+def answer_of(request: Asked, **result: Any) -> Answer:
     """Return an answer to what was asked."""
-    return Fitted(asked, **found) if isinstance(asked, Fit) else Evaluated(asked, **found)
+    return Fitted(request, **result) if isinstance(request, Fit) else Evaluated(request, **result)
 
 
 def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
@@ -127,9 +127,9 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
     if fit.candidate.classifier in warm:
         return
     if fit.candidate.is_own:  # external solvers have nothing to compile, and no end that could be set
-        made = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
+        classifier = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
         few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
-        made.fit(*few).predict(few[0])
+        classifier.fit(*few).predict(few[0])
     warm.add(fit.candidate.classifier)
 
 
@@ -137,42 +137,42 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     """Train and validate on every split; what is kept is trained on the rows of the last, or on all of them."""
     from sklearn.exceptions import ConvergenceWarning
 
-    began, splits, held = time.perf_counter(), data.splits(fit.rows), list[tuple[Any, ...]]()
+    began, splits, scored = time.perf_counter(), data.splits(fit.rows), list[tuple[Any, ...]]()
     parts = [data.part(rows) for rows, _ in splits]
     if not splits or data.is_cross_validated:
         parts.append(data.training(fit.rows))
-    made, seconds, is_cut = None, 0.0, False
+    classifier, seconds, is_cut = None, 0.0, False
     for index, (X, y) in enumerate(parts):
         left = fit.seconds * _SHARE_OF_TRAINING - (time.perf_counter() - began)
         most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - index)
-        made = fit.candidate.made(fit.setting, data.seed, most)
+        classifier = fit.candidate.made(fit.setting, data.seed, most)
         before = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            made.fit(X, y)
+            classifier.fit(X, y)
         seconds = time.perf_counter() - before
-        is_cut |= seconds >= most and any(issubclass(each.category, ConvergenceWarning) for each in caught)
+        is_cut |= seconds >= most and any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         if index < len(splits):
             validation, labels = data.part(splits[index][1])
-            held.append((labels, _scores(made, validation, len(data.problem.classes))))
-    judged = _validated(data, held, fit.threshold)
+            scored.append((labels, _scores(classifier, validation, len(data.problem.classes))))
+    judged = _validated(data, scored, fit.threshold)
     spent = time.perf_counter() - began
-    model_path(folder, fit.number).write_bytes(pickle.dumps(made))
-    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, size=_size(made)[1], **judged)
+    model_path(folder, fit.number).write_bytes(pickle.dumps(classifier))
+    return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, size=_size(classifier)[1], **judged)
 
 
-def _validated(data: Data, held: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
+def _validated(data: Data, scored: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
     """Return 1 - the mean of the metric over the splits, what is known of it, and the threshold, by name.
 
     Where the threshold is chosen here, chance is asked of the ranking, too, which does not depend on it.
     """
-    if not held:
+    if not scored:
         return {"error": np.nan, "threshold": threshold or 0.0}
-    labels, scores = (np.concatenate(each) for each in zip(*held[: data.folds], strict=True))  # every row, once
+    labels, scores = (np.concatenate(parts) for parts in zip(*scored[: data.folds], strict=True))  # every row, once
     tunes = data.threshold and threshold is None
     at = best_threshold(data.metric, labels, scores) if tunes else threshold or 0.0
-    found = np.array([_judged(score_of, data.metric, *each, at) for each in held])
-    known = found[~np.isnan(found)]  # a fold may lack the rows of a class
+    values = np.array([_judged(score_of, data.metric, *split, at) for split in scored])
+    known = values[~np.isnan(values)]  # a fold may lack the rows of a class
     if not len(known):
         raise DataError(f"{METRICS[data.metric]} does not exist on the rows that choose, which are of one class")
     return {
