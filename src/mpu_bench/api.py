@@ -256,8 +256,8 @@ def reproduce(papers: str | Sequence[str], options: ReproduceOptions) -> Reprodu
     return Reproduction({folder.name: Results(folder) for folder in folders}, verdicts, failures)
 
 
-def _config(given: Config | str) -> Config:
-    return given if isinstance(given, Mapping) else path_of("config", given)
+def _config(config: Config | str) -> Config:
+    return config if isinstance(config, Mapping) else path_of("config", config)
 
 
 def _write(folder: Path) -> None:

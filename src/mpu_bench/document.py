@@ -276,7 +276,7 @@ def explain(error: ValidationError, node: Node, schema: Any) -> str:
     """
     errors = error.errors(include_url=False)
     document, first = node.document, errors[:_MOST_ERRORS]
-    lines = [_line(document, _blamed(each, node), _message_of(each, document, schema)) for each in first]
+    lines = [_line(document, _blamed(detail, node), _message_of(detail, document, schema)) for detail in first]
     if len(errors) > _MOST_ERRORS:
         lines.append(f"and {len(errors) - _MOST_ERRORS} more")
     return "\n".join(dict.fromkeys(lines))
@@ -293,7 +293,7 @@ def _blamed(error: Any, node: Node) -> Key:
 
 def _message_of(error: Any, document: Document, schema: Any) -> str:
     """Return what one of pydantic's errors says of a key."""
-    steps, context, given = error["loc"], error.get("ctx", {}), error.get("input")
+    steps, context, value = error["loc"], error.get("ctx", {}), error.get("input")
     match error["type"]:
         case "extra_forbidden":
             message = f"unknown key; {document.suggest(str(steps[-1]), _valid_keys(schema, steps[:-1]))}"
@@ -303,11 +303,11 @@ def _message_of(error: Any, document: Document, schema: Any) -> str:
             tag, valid = str(context["tag"]), re.findall("'([^']*)'", context["expected_tags"])
             message = f"there is no {context['discriminator'][1:-1]} '{tag}'; {nearest(tag, valid)}"
         case "too_short":
-            message = f"must hold {context['min_length']} at least, not {shown(given)}"
+            message = f"must hold {context['min_length']} at least, not {shown(value)}"
         case "invalid_key":
-            message = f"a key must be a word, not {shown(given)}"
+            message = f"a key must be a word, not {shown(value)}"
         case "model_type" | "dict_type" | "model_attributes_type":
-            message = f"must be a mapping (key: value), not {shown(given)}"
+            message = f"must be a mapping (key: value), not {shown(value)}"
         case _:
             message = words_of(error)
     return message

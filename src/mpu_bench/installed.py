@@ -39,7 +39,7 @@ def package_of(entry: EntryPoint) -> str:
 def folder_of(entry: EntryPoint) -> Path | None:
     """Return the folder that an entry point names as a package or a part of one; None where there is none."""
     parts = entry.module.split(".")[1:]
-    return next((each.joinpath(*parts) for each in _origins(entry) if each.joinpath(*parts).is_dir()), None)
+    return next((origin.joinpath(*parts) for origin in _origins(entry) if origin.joinpath(*parts).is_dir()), None)
 
 
 @cache

@@ -109,7 +109,7 @@ class CategoricalColumn(Strict):
         if isinstance(texts.dtype, pd.CategoricalDtype):
             return self.codes(_categories(texts))[texts.cat.codes.to_numpy()]
         cells = texts.to_list()
-        words = [str(each) for each in cells] if self.exact else texts_of(texts).tolist()
+        words = [str(cell) for cell in cells] if self.exact else texts_of(texts).tolist()
         indices = {word: index for index, word in enumerate(self.categories)}
         absent = -1 if self.exact else indices.get(MISSING, -1)
         codes = np.array([indices.get(word, absent if word in _MISSING_WORDS else -1) for word in words], np.intp)
@@ -215,16 +215,16 @@ class Table(Strict):
         DataError
             If one is missing, there twice or too many.
         """
-        given = [str(name) for name in table.columns]
-        expected = [column.name for column in self.columns if column.name != self.label or self.label in given]
-        if given == expected:
+        present = [str(name) for name in table.columns]
+        expected = [column.name for column in self.columns if column.name != self.label or self.label in present]
+        if present == expected:
             return table
-        missing = [name for name in expected if name not in given]
-        extra = [name for name in given if name not in expected or given.count(name) > 1]
+        missing = [name for name in expected if name not in present]
+        extra = [name for name in present if name not in expected or present.count(name) > 1]
         problems = [f"{words} {_listed(names)}" for words, names in (("lacks", missing), ("also has", extra)) if names]
         if problems:
             raise DataError(f"{' and '.join(problems)}; the columns of the model are: {_listed(expected, 50)}")
-        return table.iloc[:, [given.index(name) for name in expected]]
+        return table.iloc[:, [present.index(name) for name in expected]]
 
     def rows(self, table: pd.DataFrame, first_row: int = 1) -> Rows:
         """Return the rows of a table, as a solver sees them, in single precision.
@@ -241,9 +241,9 @@ class Table(Strict):
             As of `ordered`; with row and column, where a number is none.
         """
         table = self.ordered(table)
-        given = {str(name) for name in table.columns}
+        present = {str(name) for name in table.columns}
         parts: list[Any] = []
-        for i, column in enumerate(column for column in self.columns if column.name in given):
+        for i, column in enumerate(column for column in self.columns if column.name in present):
             texts = table.iloc[:, i]
             if isinstance(column, NumberColumn):
                 parts.append(column.values(texts, first_row)[:, np.newaxis])
@@ -301,8 +301,8 @@ class Vectors(Strict):
         DataError
             If it has another number of columns.
         """
-        given: Any = to_scipy(matrix, self.features_in) if isinstance(matrix, Rows) else matrix
-        values: Any = scipy.sparse.csr_array(given, dtype=np.float64)
+        raw: Any = to_scipy(matrix, self.features_in) if isinstance(matrix, Rows) else matrix
+        values: Any = scipy.sparse.csr_array(raw, dtype=np.float64)
         if values.shape[1] != self.features_in:
             raise DataError(f"has {values.shape[1]:,} columns, where the model takes {self.features_in:,}")
         values = values * self.multiply_by / self.divide_by
@@ -400,14 +400,14 @@ def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
 def texts_of(texts: pd.Series[Any]) -> NDArray[Any]:
     """Return a column as `words_of` does, with words such as NA as they stand there, shape (n,)."""
     if pd.api.types.is_integer_dtype(texts):
-        return np.array([MISSING if each is pd.NA else str(each) for each in texts.to_list()], object)
+        return np.array([MISSING if cell is pd.NA else str(cell) for cell in texts.to_list()], object)
     if pd.api.types.is_numeric_dtype(texts) and not pd.api.types.is_bool_dtype(texts):
         dtype: Any = texts.dtype
         numbers = texts.to_numpy(getattr(dtype, "numpy_dtype", dtype), na_value=np.nan)
-        return np.array([MISSING if np.isnan(each) else plain_number(each) for each in numbers], object)
+        return np.array([MISSING if np.isnan(number) else plain_number(number) for number in numbers], object)
     if isinstance(texts.dtype, pd.CategoricalDtype):
         return texts_of(_categories(texts))[texts.cat.codes.to_numpy()]
-    return np.array([_text(each) for each in texts.to_list()], object)
+    return np.array([_text(cell) for cell in texts.to_list()], object)
 
 
 def _categories(texts: pd.Series[Any]) -> pd.Series[Any]:
@@ -449,9 +449,9 @@ def rows_of_matrix(matrix: Any, sparse: bool) -> Rows:
         return Dense(np.ascontiguousarray(_single(values)))
     matrix = scipy.sparse.csr_array(matrix, copy=True)
     matrix.sum_duplicates()
-    kept = scipy.sparse.csr_array((_single(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
-    kept.eliminate_zeros()
-    return Sparse(kept.data, kept.indices.astype(np.uint32), kept.indptr.astype(np.uint32))
+    csr = scipy.sparse.csr_array((_single(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
+    csr.eliminate_zeros()
+    return Sparse(csr.data, csr.indices.astype(np.uint32), csr.indptr.astype(np.uint32))
 
 
 def _single(values: NDArray[Any]) -> NDArray[np.float32]:

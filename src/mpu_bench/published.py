@@ -26,7 +26,7 @@ def citation(paper: str) -> str:
     """Return the BibTeX entry of a paper, by the name that configs and solvers give it; empty for one without."""
     path = resources.bundled("configs/published") / "papers.bib"
     entries = read_bounded(path, _MOST_BYTES, StoreError).decode().split("\n\n")
-    return next((each.strip() for each in entries if each.partition(",")[0].endswith(f"{{{paper}")), "")
+    return next((entry.strip() for entry in entries if entry.partition(",")[0].endswith(f"{{{paper}")), "")
 
 
 @dataclass(frozen=True)

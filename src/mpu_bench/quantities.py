@@ -305,9 +305,9 @@ class Record:
 def _declared() -> Iterator[Column]:
     """Yield the columns that `Record` declares, with their names and types."""
     types: dict[str, Any] = {"str": "TEXT", "RunStatus": "TEXT", "Ending": "TEXT", "int": "INTEGER", "float": "REAL"}
-    for each in fields(Record):
-        if (column := each.metadata.get("column")) is not None:
-            yield replace(column, name=each.name, type=types[str(each.type).partition(" ")[0]])
+    for field in fields(Record):
+        if (column := field.metadata.get("column")) is not None:
+            yield replace(column, name=field.name, type=types[str(field.type).partition(" ")[0]])
 
 
 #: every column that is stored, by name: of runs.csv, and of curves.csv
@@ -315,9 +315,9 @@ COLUMNS: dict[str, Column] = {column.name: column for column in _declared()}
 
 #: every quantity, by name
 DECLARED: dict[str, Quantity] = {
-    each.name: each
-    for each in sorted((*COLUMNS.values(), *_derived.values()), key=lambda each: each.number)
-    if isinstance(each, Quantity)
+    column.name: column
+    for column in sorted((*COLUMNS.values(), *_derived.values()), key=lambda column: column.number)
+    if isinstance(column, Quantity)
 }
 
 #: those that table.csv holds the mean of, and that a claim can be about
@@ -332,8 +332,10 @@ RECORD_COLUMNS: dict[str, Column] = {
 CHECKPOINT_COLUMNS = {name: quantity for name, quantity in DECLARED.items() if quantity.in_curves}
 
 #: those that tables for people have, in the order of the page, and of the terminal
-ON_PAGE = tuple(sorted(filter(lambda each: each.on_page, DECLARED.values()), key=lambda each: each.on_page))
-IN_TERMINAL = tuple(sorted(filter(lambda each: each.in_terminal, DECLARED.values()), key=lambda each: each.in_terminal))
+ON_PAGE = tuple(sorted(filter(lambda column: column.on_page, DECLARED.values()), key=lambda column: column.on_page))
+IN_TERMINAL = tuple(
+    sorted(filter(lambda column: column.in_terminal, DECLARED.values()), key=lambda column: column.in_terminal)
+)
 
 #: column of a published table -> the measured quantity beside which it stands
 PUBLISHED_COLUMNS = {quantity.published: name for name, quantity in DECLARED.items() if quantity.published}

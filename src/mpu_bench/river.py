@@ -223,11 +223,11 @@ def classifier(learner: type[online.OnlineClassifier]) -> type[OnlineClassifier]
     learner : subclass of OnlineClassifier
         Of `mpu_bench`, or what `mpu_bench.solver.classifier` makes of an online solver.
     """
-    not_here = {*learner.of_all_rows, *(each.name for each in fields(online.OnlineClassifier))}
+    not_here = {*learner.of_all_rows, *(parameter.name for parameter in fields(online.OnlineClassifier))}
     declared: list[Any] = [
-        (each.name, each.type, field(default=each.default, kw_only=each.kw_only))
-        for each in fields(learner)
-        if each.name not in not_here
+        (parameter.name, parameter.type, field(default=parameter.default, kw_only=parameter.kw_only))
+        for parameter in fields(learner)
+        if parameter.name not in not_here
     ]
     namespace = {"learner": learner, "__doc__": learner.__doc__, "__module__": __name__}
     name = learner.__name__.removesuffix("Classifier")
@@ -242,20 +242,20 @@ BudgetedPegasos = classifier(online.BudgetedPegasosClassifier)
 
 
 @cache
-def _made() -> dict[str, type[OnlineClassifier]]:
+def _derived_classifiers() -> dict[str, type[OnlineClassifier]]:
     """Return the classifiers of the online solvers that none of `mpu_bench.estimators` was written for."""
-    learners = [each for each in estimators.made().values() if issubclass(each, online.OnlineClassifier)]
-    return {each.__name__: each for each in map(classifier, learners)}
+    learners = [learner for learner in estimators.made().values() if issubclass(learner, online.OnlineClassifier)]
+    return {river_class.__name__: river_class for river_class in map(classifier, learners)}
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and name in _made():  # what Python itself looks up imports no solver
-        return _made()[name]
+    if not name.startswith("_") and name in _derived_classifiers():  # what Python itself looks up imports no solver
+        return _derived_classifiers()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_made()]
+    return [*globals(), *_derived_classifiers()]
 
 
 def _number(name: Any, value: Any) -> float:

@@ -128,7 +128,7 @@ def parameters_in(text: str) -> Mapping[str, Any]:
 
 def parse(value: Any) -> Any:
     """Return a value of a config, as YAML gives it, with the relative values that it holds."""
-    return from_json({key: parse(each) for key, each in value.items()}) if isinstance(value, dict) else value
+    return from_json({key: parse(item) for key, item in value.items()}) if isinstance(value, dict) else value
 
 
 def short(value: Any) -> str:

@@ -36,8 +36,8 @@ def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
     if len(text) <= most_bytes and len(shown.encode()) <= most_bytes:
         return shown
     end = f" ... ({len(text):,} characters)"
-    kept = shown.encode()[: max(0, most_bytes - len(end))].decode(errors="ignore")
-    return kept + end
+    beginning = shown.encode()[: max(0, most_bytes - len(end))].decode(errors="ignore")
+    return beginning + end
 
 
 def _visible(character: str) -> str:

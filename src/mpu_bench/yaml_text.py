@@ -201,9 +201,9 @@ Quoting.add_representer(str, _text)
 def as_in_file(value: Any) -> Any:
     """Return a value with the types of YAML: numpy's numbers and arrays, tuples, ranges and paths become such."""
     if isinstance(value, Mapping):
-        return {name: as_in_file(each) for name, each in value.items()}
+        return {name: as_in_file(item) for name, item in value.items()}
     if isinstance(value, list | tuple | range):
-        return [as_in_file(each) for each in value]
+        return [as_in_file(item) for item in value]
     if isinstance(value, PurePath):
         return str(value)
     return value.tolist() if hasattr(value, "tolist") else value
@@ -250,7 +250,7 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, locations: Locations, depth: int) -> dict[Any, Any]:
         lines: dict[str, int] = {}
-        merged, given = dict[Any, Any](), dict[Any, Any]()
+        merged, entries = dict[Any, Any](), dict[Any, Any]()
         for name_node, child in node.value:
             self._check_key(name_node)
             key = "<<" if name_node.tag == _MERGE else self._scalar(name_node)
@@ -261,13 +261,13 @@ class _Reader:
             lines[name] = line
             value, locations.steps[name] = self.read(child, self.source.location(line), depth)
             if name_node.tag != _MERGE:
-                given[key] = value
+                entries[key] = value
                 continue
             for part in reversed(value if isinstance(value, list) else [value]):  # the first counts
                 if not isinstance(part, dict):
                     raise self.source.error_at(name_node, "<< takes a mapping, or a list of mappings")
                 merged |= part
-        return merged | given
+        return merged | entries
 
     def _check_key(self, node: yaml.Node) -> None:
         if not isinstance(node, yaml.ScalarNode):
