@@ -29,7 +29,7 @@ class Line(NamedTuple):
 def lines(check: Check) -> list[Line]:
     """Return what has changed in a folder; first what fails."""
     changes = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.mismatches]
-    changes += [Line(check.name, cell_text(each.cell), each.words, each.is_fault) for each in check.changes]
+    changes += [Line(check.name, cell_text(change.cell), change.words, change.is_fault) for change in check.changes]
     changes += [Line(check.name, run, words, False) for run, words in check.slower]
     return sorted(changes, key=lambda line: not line.is_fault)
 
@@ -58,7 +58,7 @@ def summaries(checks: Sequence[Check]) -> list[str]:
 
 def _summary(check: Check) -> str:
     runs, verdicts = sum(bool(run.mismatches) for run in check.runs), sum(change.is_fault for change in check.changes)
-    changed = " and ".join(_counted(*each) for each in ((runs, "run"), (verdicts, "verdict")) if each[0])
+    changed = " and ".join(_counted(*pair) for pair in ((runs, "run"), (verdicts, "verdict")) if pair[0])
     outcome = f"{changed or 'nothing'} changed"
     if check.is_kept:
         return f"{check.name}, under the current rules: {outcome}"
@@ -72,7 +72,7 @@ def _counted(count: int, noun: str) -> str:
 
 def json_text(checks: Sequence[Check]) -> str:
     """Return the outcome as JSON: an object per experiment, with its verdicts and its changes."""
-    return json.dumps(made_publishable([_object(each) for each in checks]), indent=2)
+    return json.dumps(made_publishable([_object(check) for check in checks]), indent=2)
 
 
 def _object(check: Check) -> dict[str, object]:
@@ -133,7 +133,7 @@ def markdown_summary(checks: Sequence[Check]) -> str:
     """Return in Markdown whether folders have changed from the baseline, with a table of the changes."""
     changes = [line for check in checks for line in lines(check)]
     rows = [(line.experiment, line.what, line.words, "yes" if line.is_fault else "no") for line in changes]
-    standing = Table(("mpu-bench check",), [(each,) for each in summaries(checks)], "l")
+    standing = Table(("mpu-bench check",), [(sentence,) for sentence in summaries(checks)], "l")
     changed = Table(("experiment", "run or verdict", "change", "fails"), rows, "llll")
     return "\n".join(markdown(table) for table in (standing, changed) if table.rows)
 
@@ -144,8 +144,8 @@ def _cases(check: Check, strict: bool) -> Iterable[ET.Element]:
         if run.mismatches:
             ET.SubElement(case, "failure", message=_plain(_words(run)), type="changed")
         yield case
-    changed = {id(each.cell): each.words for each in check.changes if each.is_fault}
-    gone = [each.cell for each in check.changes if id(each.cell) not in {id(cell) for cell in check.cells}]
+    changed = {id(change.cell): change.words for change in check.changes if change.is_fault}
+    gone = [change.cell for change in check.changes if id(change.cell) not in {id(cell) for cell in check.cells}]
     cells = [*check.cells, *gone]
     for cell, name in zip(cells, naming.numbered(list(map(cell_text, cells))), strict=True):
         case = ET.Element("testcase", classname=_plain(f"{check.name}.{cell.kind}"), name=_plain(name))

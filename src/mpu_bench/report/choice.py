@@ -33,7 +33,7 @@ def table(outcome: Outcome) -> Table:
 
 def best_first(outcome: Outcome) -> list[Row]:
     """Return the candidates in the order of the table."""
-    return sorted(outcome.rows, key=lambda each: (-outcome.score(each), or_infinite(each.choosing_error)))
+    return sorted(outcome.rows, key=lambda row: (-outcome.score(row), or_infinite(row.choosing_error)))
 
 
 def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
@@ -50,7 +50,7 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}..."
     taken = row.footprint
     on_device = ["", "", "", ""] if taken is None else [
-        *(_about(each, taken) for each in (taken.flash, taken.ram, taken.instructions)), row.form
+        *(_about(number, taken) for number in (taken.flash, taken.ram, taken.instructions)), row.form
     ]  # fmt: skip
     return [
         row.name,
@@ -67,8 +67,8 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     ]
 
 
-def _about(number: int, found: Footprint) -> str:
-    return f"{'~' if found.estimated else ''}{number:,}"
+def _about(number: int, footprint: Footprint) -> str:
+    return f"{'~' if footprint.estimated else ''}{number:,}"
 
 
 def _score(outcome: Outcome, row: Row) -> str:
@@ -92,15 +92,15 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
     chosen = outcome.chosen
     if chosen is None or chosen.size is None:
         return _nothing_chosen(outcome, name)
-    told = [_what(outcome, chosen, name), _how_sure(outcome, chosen), _cost(outcome, chosen)]
+    lines = [_what(outcome, chosen, name), _how_sure(outcome, chosen), _cost(outcome, chosen)]
     if chosen.rows != outcome.all_rows:
-        told.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
+        lines.append(f"{chosen.name} was not trained on all rows: {outcome.note or 'you ended it before'}")
     if not chosen.is_own:
-        told.append(f"{chosen.name} is scikit-learn's: train it there with these values; no model is saved here")
-    return told + [
-        f"{each.name} is better on the test set, beyond chance ({difference.test} with Bonferroni's correction, "
+        lines.append(f"{chosen.name} is scikit-learn's: train it there with these values; no model is saved here")
+    return lines + [
+        f"{row.name} is better on the test set, beyond chance ({difference.test} with Bonferroni's correction, "
         f"{_p(difference.p)})"
-        for each, difference in outcome.significantly_better()
+        for row, difference in outcome.significantly_better()
     ]
 
 
@@ -132,12 +132,12 @@ def _compared(outcome: Outcome, chosen: Row, other: Row | None, named: str) -> s
     if other is None:
         constant = f"where always the same answer has {100 * chosen.constant:.2f} %"
         return f"{METRICS[outcome.metric]} {_score(outcome, chosen)} %, {constant}"
-    found = outcome.difference(chosen, other)
-    words = f"{abs(100 * found.by):.2f} points {'better' if found.by >= 0 else 'worse'} than {named}"
-    if math.isnan(found.p):
+    gain = outcome.difference(chosen, other)
+    words = f"{abs(100 * gain.by):.2f} points {'better' if gain.by >= 0 else 'worse'} than {named}"
+    if math.isnan(gain.p):
         return f"{words} (too few test rows of a class to know whether by chance)"
-    chance = "" if found.p < SIGNIFICANT else ", which may be chance"
-    return f"{words} (95% from {100 * found.low:.2f} to {100 * found.high:.2f}, {found.test}, {_p(found.p)}{chance})"
+    chance = "" if gain.p < SIGNIFICANT else ", which may be chance"
+    return f"{words} (95% from {100 * gain.low:.2f} to {100 * gain.high:.2f}, {gain.test}, {_p(gain.p)}{chance})"
 
 
 def _p(p: float) -> str:
@@ -146,45 +146,45 @@ def _p(p: float) -> str:
 
 def _cost(outcome: Outcome, chosen: Row) -> str:
     assert chosen.size is not None
-    told = f"What it costs: {decimal(chosen.size)}"
+    sentence = f"What it costs: {decimal(chosen.size)}"
     if chosen.seconds_per_prediction is not None:
-        told += f" and {1e6 * chosen.seconds_per_prediction:.3g} µs a prediction on this computer"
+        sentence += f" and {1e6 * chosen.seconds_per_prediction:.3g} µs a prediction on this computer"
     reference = outcome.reference
     if reference is not None and reference is not chosen and reference.size is not None:
-        told += f", where {reference.name} takes {decimal(reference.size)}"
+        sentence += f", where {reference.name} takes {decimal(reference.size)}"
     if outcome.target is not None and chosen.footprint is not None:
-        told += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
-    own = outcome.front_of([each for each in outcome.models if each.is_own])
-    smaller = [each for each in own if each.size and 2 * each.size < chosen.size]
-    for each in {smaller[-1].name: smaller[-1], smaller[0].name: smaller[0]}.values() if smaller else ():
-        told += (
-            f"; {each.name} is {chosen.size / (each.size or 1):,.0f} times smaller ({decimal(each.size or 0)}) with "
-            f"{scored(outcome, each)}"
+        sentence += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
+    front = outcome.front_of([row for row in outcome.models if row.is_own])
+    smaller = [row for row in front if row.size and 2 * row.size < chosen.size]
+    for model in {smaller[-1].name: smaller[-1], smaller[0].name: smaller[0]}.values() if smaller else ():
+        sentence += (
+            f"; {model.name} is {chosen.size / (model.size or 1):,.0f} times smaller ({decimal(model.size or 0)}) with "
+            f"{scored(outcome, model)}"
         )
-    return told
+    return sentence
 
 
-def _on_target(found: Footprint, chosen: Row, target: Target) -> str:
+def _on_target(costs: Footprint, chosen: Row, target: Target) -> str:
     """Return what the choice takes of its device, and how that is known."""
     known = (
-        f"all of this is an estimate from a table of measured models ({found.estimated})"
-        if found.estimated
-        else f"compiled, and run in qemu: {found.rows - found.differ} of {found.rows} labels agree"
+        f"all of this is an estimate from a table of measured models ({costs.estimated})"
+        if costs.estimated
+        else f"compiled, and run in qemu: {costs.rows - costs.differ} of {costs.rows} labels agree"
     )
     return (
-        f"it fits {target.words}: {found.flash:,} and {found.ram:,} bytes, {found.instructions:,} instructions a "
-        f"prediction in {chosen.form}, {found.duration(target.device)}; {known}"
+        f"it fits {target.words}: {costs.flash:,} and {costs.ram:,} bytes, {costs.instructions:,} instructions a "
+        f"prediction in {chosen.form}, {costs.duration(target.device)}; {known}"
     )
 
 
 def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
-    told = f"{name}: nothing was chosen, and no model is saved:"
-    known = [each for each in outcome.rows if each.choosing_error is not None and each.is_own]
+    message = f"{name}: nothing was chosen, and no model is saved:"
+    known = [row for row in outcome.rows if row.choosing_error is not None and row.is_own]
     if (refused := outcome.refused) is not None:
         words = METRICS[outcome.metric]
-        others = ", ".join(f"--metric {each}" for each in METRICS if each != outcome.metric)
+        others = ", ".join(f"--metric {metric}" for metric in METRICS if metric != outcome.metric)
         best = (
-            f"{told} the best, {refused.name}, is not better than a constant beyond chance: {words} "
+            f"{message} the best, {refused.name}, is not better than a constant beyond chance: {words} "
             f"{_score(outcome, refused)} % on {refused.tested:,} test rows, where always the same answer has "
             f"{100 * refused.constant:.2f} %"
         )
@@ -194,25 +194,25 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
         )
         return [best, advice]
     if not known:
-        reasons = [f"{each.name}: {each.reason}" for each in outcome.rows if each.is_own and each.reason]
-        told += f" no classifier was trained ({(reasons or ['there was no time'])[0]})"
-        return [f"{told}; give it more --seconds, or change what was the reason"]
-    if any(each.is_own for each in outcome.known):
-        return [f"{told} no model of this project is so small; give a larger --memory" if outcome.target is None
-                else _too_large(outcome, outcome.target, told)]  # fmt: skip
-    ahead = min(known, key=lambda each: or_infinite(each.choosing_error))
+        reasons = [f"{row.name}: {row.reason}" for row in outcome.rows if row.is_own and row.reason]
+        message += f" no classifier was trained ({(reasons or ['there was no time'])[0]})"
+        return [f"{message}; give it more --seconds, or change what was the reason"]
+    if any(row.is_own for row in outcome.known):
+        return [f"{message} no model of this project is so small; give a larger --memory" if outcome.target is None
+                else _too_large(outcome, outcome.target, message)]  # fmt: skip
+    ahead = min(known, key=lambda row: or_infinite(row.choosing_error))
     score = f"{METRICS[outcome.metric]} {100 * (1 - or_infinite(ahead.choosing_error)):.2f} %"
-    return [f"{told} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
+    return [f"{message} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
 
 
-def _too_large(outcome: Outcome, target: Target, told: str) -> str:
-    told = f"{told} none fits {target.words}"
-    known = [(each.footprint.flash, each.name, each.footprint) for each in outcome.rows if each.footprint]
+def _too_large(outcome: Outcome, target: Target, message: str) -> str:
+    message = f"{message} none fits {target.words}"
+    known = [(row.footprint.flash, row.name, row.footprint) for row in outcome.rows if row.footprint]
     if known:
-        _, name, found = min(known, key=lambda each: each[:2])
-        takes = "takes, by an estimate," if found.estimated else "takes"
-        told += f": the smallest, {name}, {takes} {found.flash:,} bytes of flash and {found.ram:,} of RAM"
-    return f"{told}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
+        _, name, footprint = min(known, key=lambda entry: entry[:2])
+        takes = "takes, by an estimate," if footprint.estimated else "takes"
+        message += f": the smallest, {name}, {takes} {footprint.flash:,} bytes of flash and {footprint.ram:,} of RAM"
+    return f"{message}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
 
 
 def page(outcome: Outcome, name: str, told: Sequence[str], picture: bytes, files: Sequence[str]) -> str:

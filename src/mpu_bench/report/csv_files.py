@@ -181,7 +181,7 @@ def clean(folder: Path) -> list[str]:
     folder = folder.absolute()  # "." cannot be deleted by that name
     busy = StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or stop it")
     try:
-        with process_lock(folder / LOCK, busy, lambda fault: _fixed(folder, fault)):
+        with process_lock(folder / LOCK, busy, lambda error: _fixed(folder, error)):
             if not (folder / FOLDER).is_symlink():
                 _delete(folder / FOLDER, _FIGURES)
             if not (folder / saved_models.FOLDER).is_symlink():
@@ -189,22 +189,22 @@ def clean(folder: Path) -> list[str]:
             if not (matrices := folder / MATRICES).is_symlink():
                 _delete(matrices, _matching(matrices, MATRIX))  # of a session that was killed
             _delete(folder, _WRITTEN)
-    except OSError as fault:
-        raise _fixed(folder, fault) from None
+    except OSError as error:
+        raise _fixed(folder, error) from None
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def _models(folder: Path) -> tuple[str, ...]:
     """Return the names of models in a folder, and of those that are there cut short only."""
     name = re.compile(rf"(?:\.(?=.*\.mpu\.[0-9a-f]{{8}}$))?({saved_models.NAME})(?:\.[0-9a-f]{{8}})?")
-    found = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
-    return tuple(dict.fromkeys(match[1] for match in found if match))
+    matches = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    return tuple(dict.fromkeys(match[1] for match in matches if match))
 
 
 def _matching(folder: Path, name: str) -> tuple[str, ...]:
     """Return the names in a folder that are of a form."""
     there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    return tuple(each for each in there if re.fullmatch(name, each))
+    return tuple(entry for entry in there if re.fullmatch(name, entry))
 
 
 def _delete(folder: Path, names: tuple[str, ...]) -> None:
@@ -220,5 +220,5 @@ def _delete(folder: Path, names: tuple[str, ...]) -> None:
         folder.rmdir()
 
 
-def _fixed(folder: Path, fault: OSError) -> StoreError:
-    return StoreError(f"{folder}: cannot be deleted: {fault.strerror}")
+def _fixed(folder: Path, error: OSError) -> StoreError:
+    return StoreError(f"{folder}: cannot be deleted: {error.strerror}")

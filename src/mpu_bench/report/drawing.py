@@ -416,7 +416,7 @@ def _widths(handles: Sequence[Artist], renderer: Any) -> list[float]:
     text = rcParams["legend.fontsize"]
     of_text = FontProperties(size=text)
     gaps = rcParams["legend.handlelength"] + rcParams["legend.handletextpad"] + rcParams["legend.columnspacing"]
-    labels = [renderer.get_text_width_height_descent(str(each.get_label()), of_text, False)[0] for each in handles]
+    labels = [renderer.get_text_width_height_descent(str(handle.get_label()), of_text, False)[0] for handle in handles]
     return [label / renderer.dpi + gaps * text / _POINTS_PER_INCH for label in labels]
 
 

@@ -47,7 +47,7 @@ class Shape:
 
 
 _AS_ALWAYS = Shape()
-_ALL = tuple(each.name for each in fields(Shape))
+_ALL = tuple(field.name for field in fields(Shape))
 #: form -> what of its shape can be chosen
 FORMS: dict[str, Collection[str]] = {
     "csv": ("columns", "rows"), "md": ("columns", "rows", "bold_best"), "tex": _ALL, "html": _ALL, "parquet": (),
@@ -101,7 +101,7 @@ def _check(form: str, shape: Shape) -> None:
             raise ConfigError(f"--{option} {name}: {nearest(name, valid)}")
     for option in _ALL:
         if getattr(shape, option) != getattr(_AS_ALWAYS, option) and option not in FORMS[form]:
-            able = ", ".join(each for each, options in FORMS.items() if option in options)
+            able = ", ".join(other for other, options in FORMS.items() if option in options)
             raise ConfigError(f"--to {form}: has no --{option.replace('_', '-')}; {able} have it")
 
 

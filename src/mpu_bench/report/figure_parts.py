@@ -107,10 +107,10 @@ class Figure:
 
     def styles(self) -> dict[str, int]:
         """Return the number of the style of each label; published numbers have that of the measured ones."""
-        series = [each for panel in self.panels for each in panel.series]
-        names = {each.about or each.label: each.solver or each.about or each.label for each in series}
+        every = [series for panel in self.panels for series in panel.series]
+        names = {series.about or series.label: series.solver or series.about or series.label for series in every}
         numbers = style.numbers(names)
-        return {each.label: numbers[each.about or each.label] for each in series}
+        return {series.label: numbers[series.about or series.label] for series in every}
 
     def remarks(self) -> list[str]:
         """Return what must be known to read it, beyond its legend."""
@@ -118,8 +118,8 @@ class Figure:
         runs = sorted({series.runs for series in every if series.low and not series.published})
         are_lines = any(series.line for series in every) and not any(panel.categories for panel in self.panels)
         count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}" if runs else ""
-        disturbed, timed = sum(each.disturbed for each in every), sum(each.timed for each in every)
-        partial = ", ".join(dict.fromkeys(each.label for each in every if each.is_partial))
+        disturbed, timed = sum(series.disturbed for series in every), sum(series.timed for series in every)
+        partial = ", ".join(dict.fromkeys(series.label for series in every if series.is_partial))
         return list(filter(None, [
             self.note,
             f"{'band' if are_lines else 'bar'}: one standard deviation of {count} runs" if any(runs) else "",
@@ -166,8 +166,8 @@ def figure(
 
 def on_one_machine(quantity: str, rows: Sequence[Row]) -> list[Row]:
     """Return the rows of those datasets on which a quantity of all may be set against each other."""
-    kept = {dataset for dataset, block in by_dataset(rows).items() if is_comparable(quantity, block)}
-    return [row for row in rows if row.dataset in kept]
+    datasets = {dataset for dataset, block in by_dataset(rows).items() if is_comparable(quantity, block)}
+    return [row for row in rows if row.dataset in datasets]
 
 
 def is_comparable(quantity: str, rows: Sequence[Row]) -> bool:
@@ -193,10 +193,12 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     varied: dict[str, set[str]] = {}
     for here in by_dataset(rows).values():
         for solver, names in naming.varying(here).items():
-            own = [row for row in here if row.solver == solver]
-            of_solver = {(row.parameters, row.kernel) for row in own}
+            solver_rows = [row for row in here if row.solver == solver]
+            of_solver = {(row.parameters, row.kernel) for row in solver_rows}
             named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
-            tuned = len(set(map(curve_identity, own))) > len({curve_identity(replace(row, tuned=None)) for row in own})
+            tuned = len(set(map(curve_identity, solver_rows))) > len(
+                {curve_identity(replace(row, tuned=None)) for row in solver_rows}
+            )
             varied[solver] = varied.get(solver, set()) | (names - {"kernel"} if named else names)
             varied[solver] |= {naming.TUNED} if tuned else set()
     if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:

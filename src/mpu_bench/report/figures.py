@@ -53,7 +53,7 @@ def figures(
 def meant_by(drawing: Drawing, rows: Sequence[Row], curves: Sequence[Row], against: str | None = None) -> Figure | None:
     """Return the figure that a config is meant to draw, or None without data for it; see `make`."""
     if drawing.datasets is not None:
-        rows, curves = ([row for row in each if row.dataset in drawing.datasets] for each in (rows, curves))
+        rows, curves = ([row for row in group if row.dataset in drawing.datasets] for group in (rows, curves))
     figure = make(drawing.draw, rows, curves, against or drawing.against)
     if figure is None or not drawing.of:
         return figure
@@ -90,7 +90,7 @@ def _as_words(part: Any) -> Any:
 def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict[str, Figure]:
     """Return a figure by the label of its x axis: the figure itself, and against every other axis that fits."""
     others = [make(figure.name, rows, curves, axis) for axis in AXES[:-1] if FIGURES[figure.name].along_axis]
-    return {each.panels[0].x_label: each for each in (*others, figure) if each is not None}
+    return {version.panels[0].x_label: version for version in (*others, figure) if version is not None}
 
 
 FOLDER = "figures"  #: of a results folder
@@ -176,11 +176,11 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
 def _drawable(results: Path, name: str | None, against: str | None) -> list[Figure]:
     with open_results(results) as opened:
         runs = machines.located(opened.records(), opened.environments())
-        rows, means = (machines.with_runs(each, runs) for each in (summary.summaries(opened), opened.mean_curves()))
-        drawings = [Drawing.model_validate(each) for each in opened.fact("figures") or ()]
+        rows, means = (machines.with_runs(group, runs) for group in (summary.summaries(opened), opened.mean_curves()))
+        drawings = [Drawing.model_validate(entry) for entry in opened.fact("figures") or ()]
     if name is None or name == EVERY:
         return figures(rows, means, drawings, every=name == EVERY, against=against)
-    meant = [each for each in drawings if each.draw == name] or [Drawing.model_validate({"draw": name})]
+    meant = [drawing for drawing in drawings if drawing.draw == name] or [Drawing.model_validate({"draw": name})]
     figure = meant_by(meant[0], rows, means, against)
     return [figure] if figure is not None else []
 

@@ -82,10 +82,12 @@ def accuracies(rows: Sequence[Row], curves: Sequence[Row], against: str | None) 
 
 def _turned(panel: Panel) -> Panel:
     """Return a panel of errors in percent as one of accuracies."""
-    series = tuple(replace(each, y=_rest(each.y), low=_rest(each.high), high=_rest(each.low)) for each in panel.series)
+    series = tuple(
+        replace(curve, y=_rest(curve.y), low=_rest(curve.high), high=_rest(curve.low)) for curve in panel.series
+    )
     levels = tuple(Level(level.label, 100 - level.y) for level in panel.levels)
     title = DECLARED["test_accuracy_percent"].heading
-    note = _note(tuple(number for each in panel.series for number in each.y), panel.limits, accuracy=True)
+    note = _note(tuple(number for curve in panel.series for number in curve.y), panel.limits, accuracy=True)
     return replace(panel, y_label=title, series=series, levels=levels, limits=_rest(panel.limits)[::-1], note=note)
 
 
@@ -119,7 +121,7 @@ def _panel(
     published = _published(of_dataset, series, varied) if quantity == "test_error" else []
     levels = _levels(of_dataset, dataset) if quantity == "test_error" else []
     limits = _limits(series, [*published, *levels[:-1]])
-    note = _note(tuple(number for each in series for number in each.y), limits)
+    note = _note(tuple(number for curve in series for number in curve.y), limits)
     shown = tuple(level for level in levels if not limits or limits[0] <= level.y <= limits[1])
     drawn = (*series, *published)
     entry = _entry(drawn, limits) if limits else 0.0
@@ -128,7 +130,7 @@ def _panel(
 
 def _entry(series: Sequence[Series], limits: Sequence[float]) -> float:
     """Return where the first curve enters what is shown."""
-    points = [point for each in series for point in zip(each.x, each.y, strict=True)]
+    points = [point for curve in series for point in zip(curve.x, curve.y, strict=True)]
     shown = min(x for x, y in points if limits[0] <= y <= limits[1])
     return max((x for x, _ in points if x < shown), default=shown)
 
@@ -184,12 +186,12 @@ def _limits(series: Sequence[Series], beside: Sequence[Series | Level]) -> tuple
     """
     if len(series) < 2:
         return ()
-    every = [number for each in series for number in (*each.y, *each.low[-1:], *each.high)]
-    added = [number for each in beside for number in ([each.y] if isinstance(each, Level) else each.y)]
-    ends = [each.high[-1] if each.high else each.y[-1] for each in series]
+    every = [number for curve in series for number in (*curve.y, *curve.low[-1:], *curve.high)]
+    added = [number for item in beside for number in ([item.y] if isinstance(item, Level) else item.y)]
+    ends = [curve.high[-1] if curve.high else curve.y[-1] for curve in series]
     low, high, most = min([*every, *added]), max([*ends, *added]), max([*every, *added])
     apart = max(high - low, _LEAST_APART * high, _LEAST_POINTS)
-    three_quarters = quantiles([number for each in series for number in each.y], n=4)[-1]
+    three_quarters = quantiles([number for curve in series for number in curve.y], n=4)[-1]
     top = max(high + _MARGIN * apart, min(three_quarters, high + _MOST_ABOVE * apart))
     if most - top < _LEAST_CUT * (most - low):
         return ()

@@ -28,8 +28,8 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
     varied = parts.varying(rows)
     styles = {parts.label(row, varied): parts.style_name(row) for row in rows}
     named = [replace(row, solver=parts.label(row, varied)) for row in rows]
-    found = (_rank_panel(quantity, title, named, styles) for quantity, title in _RANKED.items())
-    panels = tuple(panel for panel in found if panel is not None)
+    drawn = (_rank_panel(quantity, title, named, styles) for quantity, title in _RANKED.items())
+    panels = tuple(panel for panel in drawn if panel is not None)
     joined = f"solvers that a bar joins are not told apart at {rank_tests.LEVEL:g} (Nemenyi)"
     note = "; ".join([joined, *(panel.note for panel in panels if panel.note)])
     return Figure("", "average ranks", panels, columns=1, note=note)
@@ -105,9 +105,9 @@ def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapp
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(parts.label(row, varied), []).append(row)
-    series = [each for label, points in groups.items() for each in _budget_series(label, points, sizes, quantity)]
+    series = [curve for label, points in groups.items() for curve in _budget_series(label, points, sizes, quantity)]
     levels = parts.constant_level(rows, dataset) if quantity == "test_error" else []
-    highest = max(number for each in series for number in each.y)
+    highest = max(number for curve in series for number in curve.y)
     shown = tuple(level for level in levels if level.y <= highest)
     return Panel(dataset, "budget, vectors", DECLARED[quantity].heading, tuple(series), x_log=False, levels=shown)
 
@@ -160,7 +160,7 @@ def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mappin
     is_long = any(len({row.n for row in points}) >= _LEAST_LENGTHS for points in groups.values())
     if not is_long or not parts.is_comparable(quantity, rows):
         return None
-    series = tuple(each for name, points in groups.items() for each in _length_series(name, points, quantity))
+    series = tuple(curve for name, points in groups.items() for curve in _length_series(name, points, quantity))
     datasets = list(by_dataset(rows))
     words = f"{datasets[0]} to {datasets[-1]}" if len(datasets) > 1 else datasets[0]
     is_accuracy = quantity == "test_accuracy_percent"
@@ -199,7 +199,7 @@ def _with_speed_up(row: Row, other: Row) -> Row:
     """Return a row with how many times as fast as another it is; of seconds that were disturbed none."""
     quantity = "comparable_seconds" if row.disturbed_runs or other.disturbed_runs else "train_seconds"
     measured, published = (
-        {"speed_up": theirs / own} if (theirs := of_other.get(seconds)) and (own := of.get(seconds)) else {}
+        {"speed_up": theirs / ours} if (theirs := of_other.get(seconds)) and (ours := of.get(seconds)) else {}
         for of_other, of, seconds in (
             (other.means, row.means, quantity), (other.published, row.published, "train_seconds")
         )
@@ -218,7 +218,7 @@ def speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) ->
 def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, speed-up, seconds and vectors against the length of the data: a column for each series."""
     first, ratios = with_speed_ups(rows)
-    asked = [
+    quantities = [
         (rows, "test_accuracy_percent", ""), (ratios, "speed_up", f"speed-up over {first}"),
         (rows, "train_seconds", ""), (rows, "support_vectors", ""),
     ]  # fmt: skip
@@ -226,12 +226,12 @@ def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -
     lines = [
         [
             _length_panel(
-                [row for each in _same_data(measured) for row in each if _keys([row]) == keys],
+                [row for group in _same_data(measured) for row in group if _keys([row]) == keys],
                 quantity, title or DECLARED[quantity].heading, parts.varying(measured),
             )
             for keys in groups
         ]
-        for measured, quantity, title in asked
+        for measured, quantity, title in quantities
     ]  # fmt: skip
     return _grid("accuracy, speed-up, seconds and vectors against the length of the data", lines)
 
@@ -244,8 +244,8 @@ def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
     """Return a figure of rows of panels, in columns where none is missing."""
     columns = [column for column in zip(*lines, strict=True) if any(column)]
     panels = [panel for line in zip(*columns, strict=True) for panel in line]
-    found = tuple(panel for panel in panels if panel is not None)
-    return Figure("", caption, found, len(columns) if len(found) == len(panels) else 0)
+    drawn = tuple(panel for panel in panels if panel is not None)
+    return Figure("", caption, drawn, len(columns) if len(drawn) == len(panels) else 0)
 
 
 @figure("parameter")
@@ -261,7 +261,7 @@ def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str
         return None
     blocks = by_dataset(measured).values()
     lines = [
-        [_parameter_panel(each, swept[0], shown) if parts.is_comparable(shown, each) else None for each in blocks]
+        [_parameter_panel(block, swept[0], shown) if parts.is_comparable(shown, block) else None for block in blocks]
         for shown in (quantity, "train_seconds")
     ]
     return _grid(f"{'margin' if has_margin else 'accuracy'} and seconds against {swept[0]}", lines)
@@ -287,7 +287,7 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
         x = tuple(parameters_in(row.parameters)[name] for row in groups[label])
         drawn = Series(label, x, (), solver=parts.style_name(groups[label][0]))
         series.append(parts.with_band(drawn, groups[label], quantity))
-    x_log = all(x > 0 for each in series for x in each.x)
+    x_log = all(x > 0 for curve in series for x in curve.x)
     heading, y_log = DECLARED[quantity].heading, quantity == "train_seconds"
     return Panel(rows[0].dataset, name, heading, tuple(series), x_log, y_log)
 
@@ -329,7 +329,7 @@ def _with_accuracy(rows: Sequence[Row]) -> list[Row]:
 def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
     quantity = "test_accuracy_percent"
     panel = _bar_panel("accuracy", DECLARED[quantity].heading, rows, datasets, quantity)
-    numbers = [number for each in panel.series for number in (*each.y, *each.low)]
+    numbers = [number for series in panel.series for number in (*series.y, *series.low)]
     lowest = max(0.0, 10 * ((min(numbers) - 2) // 10))
     note = f"axis from {lowest:.0f}" if lowest else ""
     constant = [
@@ -346,7 +346,7 @@ def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[s
     groups: dict[str, dict[int, Row]] = {}
     for row in rows:
         groups.setdefault(parts.label(row, varied), {})[datasets.index(row.dataset)] = row
-    series = [each for name, points in groups.items() for each in _bars_of(name, points, quantity)]
+    series = [drawn for name, points in groups.items() for drawn in _bars_of(name, points, quantity)]
     return Panel(title, "", label, tuple(series), x_log=False, y_log=True, categories=tuple(datasets))
 
 

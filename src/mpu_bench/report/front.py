@@ -125,7 +125,7 @@ def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
 
     groups = [[index] for index in range(len(points))]
     while pair := next(((a, b) for a in groups for b in groups if a is not b and collide(a, b)), None):
-        groups = [each for each in groups if each not in pair] + [pair[0] + pair[1]]
+        groups = [group for group in groups if group not in pair] + [pair[0] + pair[1]]
     return groups
 
 
@@ -148,14 +148,16 @@ def drawn_stream(stream: Stream, name: str) -> dict[str, bytes]:
 
     from mpu_bench.report import drawing, ticks
 
-    best = sorted(stream.contenders, key=lambda each: -each.value(stream.metric))[:_MOST_CURVES]
+    best = sorted(stream.contenders, key=lambda contender: -contender.value(stream.metric))[:_MOST_CURVES]
     with drawing.styled():
         lines = -(-(len(best) + len(stream.references)) // _STREAM_COLUMNS)
         figure = Figure(figsize=(_STREAM_WIDTH, _STREAM_HEIGHT + _STREAM_LINE * lines), layout="constrained")
         axes = figure.add_subplot()
-        for index, each in enumerate(best):
-            values = 100 * np.array(each.rolling(stream.metric))
-            axes.plot(stream.ends, values, color=COLOURS[index], linewidth=1 + (each is stream.chosen), label=each.name)
+        for index, model in enumerate(best):
+            values = 100 * np.array(model.rolling(stream.metric))
+            axes.plot(
+                stream.ends, values, color=COLOURS[index], linewidth=1 + (model is stream.chosen), label=model.name
+            )
         for index, reference in enumerate(stream.references):
             values = 100 * np.array(reference.rolling(stream.metric))
             axes.plot(stream.ends, values, color=GREY, linewidth=1, dashes=DASHES[index + 1], label=reference.name)

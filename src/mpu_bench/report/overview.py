@@ -131,12 +131,14 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
     seconds: dict[tuple[str, str], dict[Of, str]] = {}
-    whole = sorted(experiments, key=lambda each: (each.config not in published.names(), each.experiment != each.config))
+    whole = sorted(
+        experiments, key=lambda entry: (entry.config not in published.names(), entry.experiment != entry.config)
+    )
     measured: dict[tuple[str, int, str], int] = {}
     first: dict[str, int] = {}
     for index, experiment in enumerate(whole):
         is_first = first.setdefault(experiment.config or experiment.experiment, index) == index  # folder of the config
-        for cell in (each for each in experiment.cells if not each.sentence):
+        for cell in (candidate for candidate in experiment.cells if not candidate.sentence):
             if cell.verdict == Verdict.NOT_RUN:
                 counts = bool(experiment.paper)  # a config that explains one leaves nothing out
             elif cell.kind in (CLAIM, RECOMPUTED):
@@ -150,8 +152,8 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
                 if cell.count:
                     of = cell.dataset, cell.solver, cell.parameters
                     known.setdefault(of, experiment.seconds.get(of, ""))
-    for paper in {each.paper for each in whole}:
-        if of_paper := _sentences(paper, [each for each in whole if each.paper == paper]):
+    for paper in {entry.paper for entry in whole}:
+        if of_paper := _sentences(paper, [entry for entry in whole if entry.paper == paper]):
             cells[paper, SENTENCES] = of_paper
     keys = sorted(cells, key=lambda key: (paper_order(key[0]), key[1]))
     return [PaperTable(*key, tuple(_merged(cells[key])), seconds.get(key, {})) for key in keys]
@@ -173,23 +175,25 @@ def paper_order(paper: str) -> int:
 def _merged(cells: Sequence[Cell]) -> list[Cell]:
     """Return cells without what is not run in one experiment and answered, or better explained, in another."""
     answered = {_printed_at(cell) for cell in cells if cell.verdict != Verdict.NOT_RUN}
-    kept: dict[Any, Cell] = {}
+    merged: dict[Any, Cell] = {}
     for cell in cells:
         if cell.kind == CLAIM or cell.verdict != Verdict.NOT_RUN:
-            kept[len(kept)] = cell
+            merged[len(merged)] = cell
         elif _printed_at(cell) not in answered:
-            before = kept.get(_printed_at(cell), cell)
-            kept[_printed_at(cell)] = cell if before.is_elsewhere or before.remark == cell.remark else before
+            before = merged.get(_printed_at(cell), cell)
+            merged[_printed_at(cell)] = cell if before.is_elsewhere or before.remark == cell.remark else before
     order = (*COUNTED, RECOMPUTED, SET, FACT)
-    return sorted(kept.values(), key=lambda cell: (order.index(cell.kind), cell.row))
+    return sorted(merged.values(), key=lambda cell: (order.index(cell.kind), cell.row))
 
 
 def _sentences(paper: str, experiments: Sequence[ExperimentCells]) -> list[Cell]:
     """Return the cells of a paper's sentences, each judged by the runs of all experiments that answer it."""
-    present = {each.config for each in experiments}
-    meant = [each for each in sentences(paper) if present & set(each.experiments)]
-    evidence = sum({each.config: each.evidence for each in reversed(experiments)}.values(), Evidence())  # full runs
-    return of_sentences(meant, evidence, [entry for each in experiments for entry in each.explained])
+    present = {experiment.config for experiment in experiments}
+    meant = [claim for claim in sentences(paper) if present & set(claim.experiments)]
+    evidence = sum(
+        {experiment.config: experiment.evidence for experiment in reversed(experiments)}.values(), Evidence()
+    )  # full runs
+    return of_sentences(meant, evidence, [entry for experiment in experiments for entry in experiment.explained])
 
 
 def _printed_at(cell: Cell) -> tuple[str, int, str]:
@@ -232,11 +236,11 @@ def _line(cell: Cell) -> Line:
 def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
     """Return how many values, ratios and claims of each table have which verdict, and how many are explained."""
     return [
-        {"paper": each.paper, "table": each.name}
-        | count_verdicts(each.cells)
-        | {"explained": sum(bool(cell.explained) for cell in each.cells if cell.kind in COUNTED)}
-        for each in tables
-        if any(cell.kind in COUNTED for cell in each.cells)
+        {"paper": table.paper, "table": table.name}
+        | count_verdicts(table.cells)
+        | {"explained": sum(bool(cell.explained) for cell in table.cells if cell.kind in COUNTED)}
+        for table in tables
+        if any(cell.kind in COUNTED for cell in table.cells)
     ]
 
 

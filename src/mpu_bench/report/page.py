@@ -59,17 +59,17 @@ def shown(folder: Path) -> dict[str, Any]:
         cells = judged.cells
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         environments, options, name = results.environments(), results.fact("options") or [], results.name
-        given = results.fact("given")  # by a program: no command repeats it
+        by_program = results.fact("given")  # by a program: no command repeats it
         date = results.fact("date") or ""  # of kept results
-        drawings = [Drawing.model_validate(each) for each in results.fact("figures") or ()]
+        drawings = [Drawing.model_validate(entry) for entry in results.fact("figures") or ()]
     runs = machines.located(records, environments)
     rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
     varied, of_runs = naming.varying(every), naming.varying(records)
     kernels = {row.kernel for row in every}
     kernel = every[0].kernel if len(kernels) == 1 else ""  # said once, not in every row
     columns = naming.on_page(every)
-    repeat = [] if given else ["mpu-bench", "run", facts["config"] or name, *options]
-    by_name = {each.name: each for each in figures.figures(rows, means, drawings, every=True)}
+    repeat = [] if by_program else ["mpu-bench", "run", facts["config"] or name, *options]
+    by_name = {figure.name: figure for figure in figures.figures(rows, means, drawings, every=True)}
     meant: dict[str, Drawing] = {drawing.draw: drawing for drawing in drawings}
     versions = {key: _versions(figure, meant.get(figure.name), rows, means) for key, figure in by_name.items()}
     return facts | {
@@ -100,7 +100,7 @@ def shown(folder: Path) -> dict[str, Any]:
             }
             for key, figure in by_name.items()
         ],
-        "drawn": {key: [_figure_data(figure) for figure in each.values()] for key, each in versions.items()},
+        "drawn": {key: [_figure_data(figure) for figure in by_axis.values()] for key, by_axis in versions.items()},
         "headings": [column.heading for column in columns],
         "rows": [_table_row(row, columns, varied, repeat, bool(kernel)) for row in every],
         "finished": sum(record.is_finished for record in records),
@@ -109,9 +109,9 @@ def shown(folder: Path) -> dict[str, Any]:
         "disturbed": disturbed,
         "missing": list(
             dict.fromkeys(
-                f"{each.dataset} {naming.run_text(each, of_runs)}: {naming.without_result(each)}"
-                for each in records
-                if not each.is_finished
+                f"{record.dataset} {naming.run_text(record, of_runs)}: {naming.without_result(record)}"
+                for record in records
+                if not record.is_finished
             )
         ),
         "machines": [{name: _machine_text(value) for name, value in machine.items()} for machine in environments],
@@ -132,7 +132,7 @@ def _versions(
 ) -> dict[str, Figure]:
     """Return a figure against every axis that fits, with the datasets that the config names."""
     if drawing is not None and drawing.datasets is not None:
-        rows, curves = ([row for row in each if row.dataset in drawing.datasets] for each in (rows, curves))
+        rows, curves = ([row for row in group if row.dataset in drawing.datasets] for group in (rows, curves))
     return figures.versions(figure, rows, curves)
 
 
@@ -151,8 +151,8 @@ def _rounded(data: Any) -> Any:
     if isinstance(data, float):
         return float(f"{data:.{_DIGITS}g}") if math.isfinite(data) else None
     if isinstance(data, list | tuple):
-        return [_rounded(each) for each in data]
-    return {name: _rounded(each) for name, each in data.items()} if isinstance(data, dict) else data
+        return [_rounded(value) for value in data]
+    return {name: _rounded(value) for name, value in data.items()} if isinstance(data, dict) else data
 
 
 def _table_row(
@@ -164,7 +164,7 @@ def _table_row(
 ) -> dict[str, Any]:
     only = [f"dataset={row.dataset}", f"solver={row.solver}"]
     only += [f"budget={row.budget_vectors}"] if row.budget_vectors else []
-    command = [*repeat, *(word for each in only for word in ("--only", each))]
+    command = [*repeat, *(word for choice in only for word in ("--only", choice))]
     return {
         "dataset": row.dataset,
         "name": naming.solver_text(replace(row, kernel="linear") if one_kernel else row, varied),
@@ -210,12 +210,12 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
         If a folder holds no results, or the pages cannot be written.
     """
     experiments = [shown(folder) for folder in results]
-    experiments.sort(key=lambda each: (overview.paper_order(each["paper"]), each["name"]))
-    for each, name in zip(experiments, naming.numbered([each["name"] for each in experiments]), strict=True):
+    experiments.sort(key=lambda entry: (overview.paper_order(entry["paper"]), entry["name"]))
+    for experiment, name in zip(experiments, naming.numbered([entry["name"] for entry in experiments]), strict=True):
         slug = name.replace(" ", "")  # unlike the name of any other experiment
-        each |= {"name": name, "slug": slug, "anchor": f"experiment-{slug}"}
-    tables = overview.by_table(each["judged"] for each in experiments)
-    papers = list(dict.fromkeys(each["paper"] for each in experiments))
+        experiment |= {"name": name, "slug": slug, "anchor": f"experiment-{slug}"}
+    tables = overview.by_table(entry["judged"] for entry in experiments)
+    papers = list(dict.fromkeys(entry["paper"] for entry in experiments))
     pages = {paper: _page(paper, experiments, tables) for paper in papers}
     names = {paper: f"{paper or _OWN}.html" if len(papers) > 1 else "index.html" for paper in papers}
     common = _common(experiments, tables) | {"names": names, "pages": pages, "documentation": documentation}
@@ -233,7 +233,7 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
 
 def _common(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what all pages show."""
-    names = [each["name"] for each in experiments]
+    names = [experiment["name"] for experiment in experiments]
     return {
         "title": _TITLE if tables else f"Results of {', '.join(names[:3])}{' and others' * (len(names) > 3)}",
         "judged": bool(tables),
@@ -261,16 +261,18 @@ def environment() -> jinja2.Environment:
 
 def _date(experiments: Sequence[Mapping[str, Any]]) -> str:
     """Return the day of the results where all are kept ones, so that the same results give the same pages; or today."""
-    dates = [each["date"] for each in experiments]
+    dates = [experiment["date"] for experiment in experiments]
     return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
 
 
 def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what the page of a paper shows: its experiments and tables, of all."""
-    experiments = [each for each in every if each["paper"] == paper]
+    experiments = [experiment for experiment in every if experiment["paper"] == paper]
     tables = [table for table in tables if table.paper == paper]
     cells = [cell for table in tables for cell in table.cells]
-    drawn = {f"{each['slug']}/{name}": data for each in experiments for name, data in each["drawn"].items()}
+    drawn = {
+        f"{experiment['slug']}/{name}": data for experiment in experiments for name, data in experiment["drawn"].items()
+    }
     claims = [cell for cell in cells if cell.sentence and cell.kind == CLAIM]
     return {
         "counts": count_verdicts(cells),
@@ -285,7 +287,7 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
             {
                 "name": table.name,
                 "counts": counts,
-                "experiments": [each for each in experiments if table.name in each["tables"]],
+                "experiments": [experiment for experiment in experiments if table.name in experiment["tables"]],
             }
             for table in tables
             if any((counts := count_verdicts(table.cells)).values())
@@ -301,9 +303,9 @@ def _printed(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview
     seconds = {name: table.seconds_of for table in tables for name in {cell.table for cell in table.cells}}
     counted = set(map(id, cells))
     others = [
-        (each["name"], cell)
-        for each in experiments
-        for cell in each["judged"].cells
+        (experiment["name"], cell)
+        for experiment in experiments
+        for cell in experiment["judged"].cells
         if cell.kind == VALUE and not cell.sentence and cell.verdict != Verdict.NOT_RUN and id(cell) not in counted
     ]
     shaped = (printed.table(name, cells, seconds.get(name, lambda _cell: ""), others) for name in printed.layouts())
@@ -335,7 +337,7 @@ def _chart(name: str, points: Sequence[Sequence[Any]]) -> dict[str, Any]:
 
 def _rows(paper: str, claims: Sequence[Cell]) -> list[dict[str, Any]]:
     """Return what a page shows of claims: with the words of the paper, and where they stand."""
-    quoted = {each.name: each for each in sentences(paper)} if claims else {}
+    quoted = {claim.name: claim for claim in sentences(paper)} if claims else {}
     return [
         vars(cell) | {"quote": quoted[cell.sentence].quote, "at": quoted[cell.sentence].at, "text": verdict_text(cell)}
         for cell in claims
@@ -348,9 +350,9 @@ def _missed(
     """Return the values that count and are not reproduced, with their experiments; first those not explained."""
     counted = {id(cell) for cell in cells if cell.kind in ("value", "ratio") and cell.is_against}
     missed = [
-        (each, row)
-        for each in experiments
-        for cell, row in zip(each["judged"].cells, each["cells"], strict=True)
+        (experiment, row)
+        for experiment in experiments
+        for cell, row in zip(experiment["judged"].cells, experiment["cells"], strict=True)
         if id(cell) in counted
     ]
     return sorted(missed, key=lambda pair: bool(pair[1]["explained"]))

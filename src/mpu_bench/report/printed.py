@@ -73,7 +73,7 @@ def layouts() -> dict[str, Layout]:
 
 
 def _columns_named(layout: Layout) -> list[str]:
-    numbers = [each if isinstance(each, str) else each.column for each in layout.numbers]
+    numbers = [number if isinstance(number, str) else number.column for number in layout.numbers]
     return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
@@ -136,9 +136,9 @@ def _across(layout: Layout, rows: Sequence[tuple[int, Mapping[str, str]]]) -> di
     for solver in dict.fromkeys(row[layout.across] if layout.across else "" for _, row in rows):
         of_solver = [row for _, row in rows if not layout.across or row[layout.across] == solver]
         named = [
-            each if isinstance(each, str) else each.column
-            for each in layout.numbers
-            if isinstance(each, str) or solver in each.of
+            number if isinstance(number, str) else number.column
+            for number in layout.numbers
+            if isinstance(number, str) or solver in number.of
         ]
         columns[solver] = [column for column in named if any(row[column] for row in of_solver)]
     return columns

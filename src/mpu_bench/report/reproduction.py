@@ -42,11 +42,11 @@ def make(
     say : function
         Called with which step is next, and why seconds may not be compared.
     """
-    threads = max((each.threads for each in experiments), default=1)
+    threads = max((experiment.threads for experiment in experiments), default=1)
     if options.cluster is None and (busy := disturbance.warning(disturbance.load_of_others(), threads)):
         say(busy)
     if options.jobs > 1:
-        shared = [each.name for each in experiments if not each.is_timed]
+        shared = [experiment.name for experiment in experiments if not experiment.is_timed]
         say(f"{options.jobs} parallel runs, so their seconds are not comparable: {', '.join(shared) or 'of no config'}")
 
     def begun(step: Step, number: int) -> AbstractContextManager[Listener]:

@@ -116,7 +116,7 @@ def numbers(names: Mapping[str, str]) -> dict[str, int]:
 def _free(name: str, taken: Sequence[int]) -> int:
     """Return the number of a solver's style, or one whose colour and marker are not taken, its own if they are free."""
     number = number_of(name)
-    colours, markers = ({each % len(many) for each in taken} for many in (COLOURS, MARKERS))
+    colours, markers = ({other % len(many) for other in taken} for many in (COLOURS, MARKERS))
 
     def free(other: int) -> tuple[bool, ...]:
         colour, marker = other % len(COLOURS), other % len(MARKERS)

@@ -133,11 +133,11 @@ def latex(table: Table) -> str:
     name, which is its label, the table floats.
     """
     lines = table.headings, *(line for row in table.rows for line in _latex_lines(row))
-    kept = [
+    columns = [
         (*column, side) for *column, side in zip(*lines, table.sides, strict=True) if any(column[1:]) or not table.rows
     ]
-    *full, sides = zip(*kept, strict=True)
-    widest = [max(map(len, column[1:-1]), default=0) for column in kept]
+    *full, sides = zip(*columns, strict=True)
+    widest = [max(map(len, column[1:-1]), default=0) for column in columns]
     body = [" & ".join(map(latex_text, line)) for line in full[1:]]
     rows = sum(1 + max(map(len, line), default=0) // _LONGEST_WORDS for line in full[1:])
     headings = _latex_groups(table.groups) + _latex_headings(full[0], widest, sides)
@@ -150,7 +150,7 @@ def latex(table: Table) -> str:
 def _latex_lines(row: Line) -> Iterator[Line]:
     """Yield a row, and below it what was measured of its reported values, if anything was."""
     yield row
-    below = [_Below(", ".join(_marked(each) for each in getattr(cell, "measured", ()) if each.text)) for cell in row]
+    below = [_Below(", ".join(_marked(value) for value in getattr(cell, "measured", ()) if value.text)) for cell in row]
     if any(below):
         yield below
 
@@ -161,8 +161,8 @@ class _Below(str):
     __slots__ = ()
 
 
-def _marked(each: Measured) -> str:
-    return f"{each.text} {each.verdict.mark if each.verdict else ''}".strip()
+def _marked(measured: Measured) -> str:
+    return f"{measured.text} {measured.verdict.mark if measured.verdict else ''}".strip()
 
 
 def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
@@ -275,7 +275,7 @@ _ESCAPES = str.maketrans(
 def latex_text(cell: str) -> str:
     """Return a cell whose words are words, in LaTeX; numbers with a power of ten are set as such."""
     pieces = _POWERS.split(publishable(one_line(cell, _LONGEST_CELL)))
-    text = "".join(_power(each) if index % 2 else each.translate(_ESCAPES) for index, each in enumerate(pieces))
+    text = "".join(_power(piece) if index % 2 else piece.translate(_ESCAPES) for index, piece in enumerate(pieces))
     if isinstance(cell, _Below) and text:
         return rf"\emph{{{text}}}"
     return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
