@@ -139,30 +139,30 @@ def check(folder: Path, baseline: Path | None) -> Check:
     result = replace(result, kept=target, exact=True)
     if result.is_kept:
         return replace(result, changes=changed(judged, cells(target), [], exact=True))
-    kept = regression.read(target)
-    exact, runs = regression.same_machine(now, kept), regression.differences(now, kept)
-    changes, slower = changed(judged, cells(target), runs, exact), regression.slower(now, kept)
+    before = regression.read(target)
+    exact, runs = regression.same_machine(now, before), regression.differences(now, before)
+    changes, slower = changed(judged, cells(target), runs, exact), regression.slower(now, before)
     return replace(result, exact=exact, runs=runs, changes=changes, slower=slower)
 
 
-def changed(now: Sequence[Cell], kept: Sequence[Cell], runs: Sequence[Difference], exact: bool) -> list[Change]:
+def changed(now: Sequence[Cell], baseline: Sequence[Cell], runs: Sequence[Difference], exact: bool) -> list[Change]:
     """Return which verdicts are others than those kept; those of seconds change with the machine and the hour.
 
     Parameters
     ----------
-    now, kept : sequence of Cell
+    now, baseline : sequence of Cell
     runs : sequence of Difference
         Of the results that ``now`` judges, from those that are kept.
     exact : bool
         Whether both are from machines that round alike.
     """
     before: dict[Any, list[Cell]] = {}
-    for cell in kept:
+    for cell in baseline:
         before.setdefault(_identity(cell), []).append(cell)
     pairs = [(cell, before[_identity(cell)].pop(0) if before.get(_identity(cell)) else None) for cell in now]
     gone = [cell for cells_left in before.values() for cell in cells_left]
     changes = [change for cell, old in pairs if old is not None for change in _change(cell, old, runs, exact)]
-    known, present = ({_printed_at(cell) for cell in each} for each in (kept, now))
+    known, present = ({_printed_at(cell) for cell in side} for side in (baseline, now))
     new = [cell for cell, old in pairs if old is None and _printed_at(cell) not in known]
     changes += [
         Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != Verdict.NOT_RUN

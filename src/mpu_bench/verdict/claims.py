@@ -37,7 +37,7 @@ _OPEN = (Verdict.INCONCLUSIVE, None, Verdict.NOT_COMPARABLE)  #: of points: for 
 def of_claims(claims: Sequence[Claim], evidence: Evidence) -> list[Cell]:
     """Return a cell for each claim of a config, which its data may support by chance."""
     sampled = evidence._replace(samples_test_rows=True)
-    return [_claim_cell("", each.claim, each.statement, sampled) for each in claims]
+    return [_claim_cell("", claim.claim, claim.statement, sampled) for claim in claims]
 
 
 def of_sentences(
@@ -45,9 +45,9 @@ def of_sentences(
 ) -> list[Cell]:
     """Return a cell for each sentence that has a statement, held against the runs of the experiments it names."""
     cells = [
-        _claim_cell(each.name, each.claim, each.statement, evidence.within(each.experiments))
-        for each in sentences
-        if each.statement is not None
+        _claim_cell(sentence.name, sentence.claim, sentence.statement, evidence.within(sentence.experiments))
+        for sentence in sentences
+        if sentence.statement is not None
     ]
     return [with_explanation(cell, explained) for cell in cells]
 
@@ -87,7 +87,7 @@ def _versions(statement: Statement, evidence: Evidence) -> str:
     """Return that the seconds of a claim are of several versions of mpu-bench, if they are."""
     if isinstance(statement, SignificantStatement):
         compared = [
-            (Where(solver=name), {"dataset": each}) for name in statement.solvers for each in statement.datasets
+            (Where(solver=name), {"dataset": dataset}) for name in statement.solvers for dataset in statement.datasets
         ]
     else:
         wheres = [statement.of, *getattr(statement, "than", ())]

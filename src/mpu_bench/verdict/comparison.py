@@ -78,7 +78,7 @@ def compare(
         and one for each claim. A number that a claim is about has no other.
     """
     said: list[Sentence | Claim] = [*sentences, *elsewhere, *judging.claims]
-    statements = [each.statement for each in said if each.statement is not None]
+    statements = [claim.statement for claim in said if claim.statement is not None]
     claimed = {cited for statement in statements if isinstance(cited := cited_by(statement), Printed)}
     cells = [
         cell
@@ -100,9 +100,9 @@ def of_results(results: ResultsFolder) -> list[Cell]:
 def of_rows(results: ResultsFolder, rows: Sequence[Summary], evidence: Evidence) -> list[Cell]:
     """Return the same where the rows of table.csv, and the evidence, were read before."""
     paper = results.fact("paper") or ""
-    own = of_experiment(paper, experiment_of(results))
+    sentences = of_experiment(paper, experiment_of(results))
     rows = with_runs(rows, located(results.records(), results.environments()))
-    return compare(rows, evidence, judging_of(results), own, of_paper(paper))
+    return compare(rows, evidence, judging_of(results), sentences, of_paper(paper))
 
 
 def experiment_of(results: ResultsFolder) -> str:
@@ -148,7 +148,7 @@ def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: S
         column=column,
         published=number_in(row[column]),
         remark="" if answers else _why_not_run(row, rows, column),
-        is_elsewhere=all(each.dataset != row.get("dataset") for each in rows),
+        is_elsewhere=all(result.dataset != row.get("dataset") for result in rows),
     )
     if is_fact:
         return [_fact_cell(cell, answers[0], row[column])] if answers else [cell]
@@ -158,9 +158,13 @@ def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: S
 def _answers(row: Mapping[str, str], column: str, rows: Sequence[Summary]) -> Sequence[Summary]:
     """Return the rows of results that have what a cell of a published table prints."""
     if column in FACTS:
-        same = [each for each in rows if each.dataset == row.get("dataset") and _is_counted(each)]
-        return [each for each in same if each.value(column) is not None and (column != "n" or _is_as_long(each, row))]
-    return [each for each in rows if summary.answers(row, each) and _is_as_long(each, row)]
+        same = [result for result in rows if result.dataset == row.get("dataset") and _is_counted(result)]
+        return [
+            result
+            for result in same
+            if result.value(column) is not None and (column != "n" or _is_as_long(result, row))
+        ]
+    return [result for result in rows if summary.answers(row, result) and _is_as_long(result, row)]
 
 
 def _is_counted(row: Summary) -> bool:
@@ -175,15 +179,15 @@ def _is_as_long(result: Summary, row: Mapping[str, str]) -> bool:
 
 
 def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -> str:
-    same_dataset = [each for each in rows if each.dataset == row.get("dataset")]
+    same_dataset = [result for result in rows if result.dataset == row.get("dataset")]
     if not same_dataset:
         return "the dataset is not part of this run"
     if column in FACTS and not any(map(_is_counted, same_dataset)):
         return "the data are not here"
-    other = [each for each in same_dataset if not _is_as_long(each, row)]
+    other = [result for result in same_dataset if not _is_as_long(result, row)]
     if other:
         return f"run on {other[0].n} rows instead"
-    if any(summary.answers(row, replace(each, as_published=None)) for each in same_dataset):
+    if any(summary.answers(row, replace(result, as_published=None)) for result in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
 
@@ -249,8 +253,8 @@ def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Tab
 def _instead(row: Summary) -> str:
     """Return what says more of a row than an error that a constant answer has, too."""
     quantities = [QUANTITIES[name] for name in ("balanced_error", "positives_found")]
-    known = [(each, row.means.get(each.name)) for each in quantities]
-    return ", ".join(f"{each.heading}: {each.text(mean)}" for each, mean in known if mean is not None)
+    known = [(quantity, row.means.get(quantity.name)) for quantity in quantities]
+    return ", ".join(f"{quantity.heading}: {quantity.text(mean)}" for quantity, mean in known if mean is not None)
 
 
 def _constant(row: Summary, is_accuracy: bool) -> float | None:
@@ -263,10 +267,10 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     """Judge seconds as their ratio to another solver's, as an interval that the printed digits leave."""
     other = about.ratio_to or ""
     cell = replace(cell, measured=None, measured_std=None)  # seconds alone are no ratio
-    named = [each for each in published.table(cell.table) if _is_reference(each, printed, other)]
+    named = [line for line in published.table(cell.table) if _is_reference(line, printed, other)]
     if len(named) != 1:
         return replace(cell, remark=f"{other} is not printed beside it")
-    others = [each for each in rows if each.count and _answers_peer(each, named[0], row)]
+    others = [result for result in rows if result.count and _answers_peer(result, named[0], row)]
     if not others:
         return replace(cell, remark=f"{other} was not run")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
@@ -277,13 +281,13 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
         published_std=None,
         measured_std=None,
     )
-    if not all(each.means.get("comparable_seconds") for each in (row, others[0])):
+    if not all(result.means.get("comparable_seconds") for result in (row, others[0])):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=_why_not_judged(row, others[0]))
     sides = row.runs, others[0].runs
     if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
         return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
-    both = judge.Seconds(*(_sample_of(each, "comparable_seconds") for each in (row, others[0])))
-    printed_error = math.hypot(*(_printed_error(each, cell.column, about) for each in (printed, named[0])))
+    both = judge.Seconds(*(_sample_of(result, "comparable_seconds") for result in (row, others[0])))
+    printed_error = math.hypot(*(_printed_error(line, cell.column, about) for line in (printed, named[0])))
     judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)
     return with_difference(judged(replace(cell, measured=both.ratio, count=both.runs), judgement, remark))
 

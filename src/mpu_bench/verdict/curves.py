@@ -43,15 +43,15 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
     for point, where in itertools.product(list(statement.points()), statement.than):
         other = words_of(where)
         name = name_of(point, other)
-        rows = [_curve_rows(statement, evidence, each, point) for each in (statement.of, where)]
-        of, than = (_curve(statement, each, evidence.samples_test_rows) for each in rows)
+        rows = [_curve_rows(statement, evidence, side, point) for side in (statement.of, where)]
+        of, than = (_curve(statement, side, evidence.samples_test_rows) for side in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
             points.append(Point(name, Verdict.NOT_RUN))
             continue
         runs = list(map(runs_of, rows))
         axes = (statement.quantity, statement.against)
-        reasons = (why_disturbed(each, *runs) or why_not_comparable(each, other, *runs) for each in axes)
+        reasons = (why_disturbed(quantity, *runs) or why_not_comparable(quantity, other, *runs) for quantity in axes)
         if reason := next(filter(None, reasons), ""):
             points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
@@ -110,10 +110,10 @@ def _curve(
         error = error_of_curve(row, quantity, certain)
         variance, test_rows = variance_over_test_rows(quantity, mean, runs)
         positions[position] = mean, math.nan if error is None else math.sqrt(error**2 + variance)
-    kept = sorted((position, *values) for position, values in positions.items() if position > 0)
-    if not kept:
+    points = sorted((position, *values) for position, values in positions.items() if position > 0)
+    if not points:
         return None
-    x, y, errors = np.array(kept, float).T
+    x, y, errors = np.array(points, float).T
     return Curve(x, y, errors, min(row.count for row in rows), test_rows > 0)
 
 

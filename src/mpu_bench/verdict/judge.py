@@ -121,7 +121,7 @@ class Rules(Strict):
     def kind(self, table: str, row: Mapping[str, str], column: str) -> Literal["set", "ratio", "value"]:
         """Return what kind of number a cell of a published table is, if it is no fact of a dataset."""
         about = self.tables[table]
-        if any(given.holds(row, column) for given in about.set):
+        if any(condition.holds(row, column) for condition in about.set):
             return "set"
         if column != "seconds":
             return "value"
@@ -129,12 +129,12 @@ class Rules(Strict):
 
     def tolerance(self, table: str, row: Mapping[str, str], column: str) -> Tolerance:
         """Return the tolerance for a cell: of the first override that names it, else that of its column."""
-        for each in self.overrides:
-            named = (not each.datasets or row.get("dataset") in each.datasets) and (
-                not each.solvers or row.get("solver") in each.solvers
+        for override in self.overrides:
+            named = (not override.datasets or row.get("dataset") in override.datasets) and (
+                not override.solvers or row.get("solver") in override.solvers
             )
-            if (each.table, each.column) == (table, column) and named:
-                return each
+            if (override.table, override.column) == (table, column) and named:
+                return override
         return self.values[column]
 
     def tolerance_of(self, quantity: str) -> Tolerance:
@@ -142,7 +142,7 @@ class Rules(Strict):
         declared = quantity_of(quantity)
         names = (declared.published, quantity) if declared is not None else ()
         is_share = declared is not None and declared.is_share
-        name = next((each for each in names if each in self.values), "")
+        name = next((candidate for candidate in names if candidate in self.values), "")
         return self.values[name or ("test_error_percent" if is_share else "support_vectors")]
 
 
@@ -288,8 +288,8 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
         return Judgement(Verdict.NOT_REPRODUCED, allowed, 0.0)
     has_spread = published.deviation is not None and published.runs > 1
     freedom = [measured.runs - 1, published.runs - 1] if has_spread else [measured.runs - 1]
-    shares = [each / sum(squares) for each in reversed(squares)] if has_spread else [1.0]
-    degrees = 1 / sum(share * share / each for share, each in zip(shares, freedom, strict=True))
+    shares = [square / sum(squares) for square in reversed(squares)] if has_spread else [1.0]
+    degrees = 1 / sum(share * share / df for share, df in zip(shares, freedom, strict=True))
     from scipy.special import stdtr
 
     p_value = float(2 * stdtr(degrees, -off / error))

@@ -292,8 +292,8 @@ def _over(
         return Sample(of, is_certain(quantity, rows), dataset, runs=rows)
     rest = selected(evidence.runs, over, point)
     certain = is_certain(quantity, rows), is_certain(quantity, rest)
-    own, others = beside(of, by_pair(rest, quantity), certain)
-    ratios = {key: others[key] / own[key] for key in own if key in others and own[key] > 0}
+    ours, others = beside(of, by_pair(rest, quantity), certain)
+    ratios = {key: others[key] / ours[key] for key in ours if key in others and ours[key] > 0}
     reason = why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(rest, ratios))
     return Sample(ratios, all(certain), dataset, reason=reason)
 

@@ -28,7 +28,7 @@ from mpu_bench.results.machines import comparable, located
 
 _KEY = ("dataset", "split", "solver", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS, _VALUES, _ERRORS = (
-    [quantity for quantity in DECLARED.values() if quantity.held == held] for held in ("count", "value", "error")
+    [quantity for quantity in DECLARED.values() if quantity.held == kind] for kind in ("count", "value", "error")
 )
 _SLOWER = 3.0  # times the earlier ratio of seconds
 _MEASURABLE = 0.2  # seconds
@@ -104,7 +104,7 @@ def _kind_of(machine: Mapping[str, Any]) -> str:
     """Return what of a machine bits may depend on; nothing where it was not recorded."""
     if not machine.get("instruction_set"):
         return ""
-    libraries = {name: each for name, each in (machine.get("versions") or {}).items() if name != "mpu-bench"}
+    libraries = {name: version for name, version in (machine.get("versions") or {}).items() if name != "mpu-bench"}
     return json.dumps([machine["instruction_set"], machine.get("blas"), libraries], sort_keys=True)
 
 

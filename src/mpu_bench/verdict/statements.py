@@ -92,7 +92,7 @@ def _number(value: float, quantity: str) -> str:
 
 def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, other: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
-    means = [f"{each.mean:.4g}" if is_ratio else _number(each.mean, statement.quantity) for each in (of, than)]
+    means = [f"{sample.mean:.4g}" if is_ratio else _number(sample.mean, statement.quantity) for sample in (of, than)]
     rows = f" on {of.test_rows} test rows" if of.test_rows else ""
     return f"{means[0]} to " + (f"{means[1]} of {other}" if " " in other else f"{other}'s {means[1]}") + rows
 
@@ -130,7 +130,7 @@ def _samples(
     """Yield for each point and other what they are called, and both samples."""
     for point, where in itertools.product(list(statement.points()), statement.than):
         other = words_of(where)
-        of, than = (sample_of(statement, each, evidence, point) for each in (statement.of, where))
+        of, than = (sample_of(statement, side, evidence, point) for side in (statement.of, where))
         yield name_of(point, other if len(statement.than) > 1 else ""), other, of, than
 
 
@@ -206,8 +206,8 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
 def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Return the first and the last entry that have values; of none, the first and the last."""
     measured = [entry for entry in entries if entry.sample.values]
-    kept = measured if len(measured) > 1 else entries
-    return [kept[0], kept[-1]]
+    usable = measured if len(measured) > 1 else entries
+    return [usable[0], usable[-1]]
 
 
 def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
@@ -275,7 +275,9 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
         for key, value in values.items() if len(position) == 1 else ():
             of_seed.setdefault(key, {})[position.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)
-    return [(list(each), list(each.values())) for each in of_seed.values() if len(each) == most]
+    return [
+        (list(by_position), list(by_position.values())) for by_position in of_seed.values() if len(by_position) == most
+    ]
 
 
 def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -334,9 +336,9 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     sides: dict[str, list[list[Record]]] = {}
     for dataset in statement.datasets:
         runs = [selected(evidence.runs, Where(solver=solver), {"dataset": dataset}) for solver in statement.solvers]
-        means = [by_pair(each, statement.quantity) for each in runs]
+        means = [by_pair(solver_runs, statement.quantity) for solver_runs in runs]
         if all(means):
-            values[dataset], sides[dataset] = [fmean(each.values()) for each in means], runs
+            values[dataset], sides[dataset] = [fmean(of_pairs.values()) for of_pairs in means], runs
     reasons = _why_not_ranked(statement, sides)
     tested = [values[dataset] for dataset in values if dataset not in reasons]
     result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (Verdict.NOT_RUN, "")

@@ -117,14 +117,14 @@ def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[Record]
 
 def _with_value(runs: Sequence[Record], word: str, folder: str) -> list[Record]:
     name, _, value = word.partition("=")
-    given = [_settings(run) for run in runs]
-    known = {each for settings in given for each in settings}
+    all_settings = [_settings(run) for run in runs]
+    known = {parameter for settings in all_settings for parameter in settings}
     if name not in known:
         raise ConfigError(f"{folder}: {runs[0].solver} has no '{name}': {nearest(name, known)}")
-    values = {settings[name] for settings in given if name in settings}
+    values = {settings[name] for settings in all_settings if name in settings}
     if value not in values:
         raise ConfigError(f"{folder}: {runs[0].solver} was not run with '{word}': {nearest(value, values)}")
-    return [run for run, settings in zip(runs, given, strict=True) if settings.get(name) == value]
+    return [run for run, settings in zip(runs, all_settings, strict=True) if settings.get(name) == value]
 
 
 def _settings(run: Record) -> dict[str, str]:
@@ -173,11 +173,11 @@ class Sides:
 
     def _common(self, both: Sequence[Sequence[Record]]) -> Iterator[tuple[str, tuple[list[Record], list[Record]]]]:
         """Yield the runs of both on a dataset by the settings that they share."""
-        own = [dict.fromkeys(tuple(self._settings[id(run)].items()) for run in side) for side in both]
+        of_sides = [dict.fromkeys(tuple(self._settings[id(run)].items()) for run in side) for side in both]
         shared = dict.fromkeys(
             tuple((dict(one) | dict(other)).items())
-            for one in own[0]
-            for other in own[1]
+            for one in of_sides[0]
+            for other in of_sides[1]
             if _agree(dict(one), dict(other))
         )
         for setting in shared:
@@ -204,14 +204,14 @@ class Sides:
 
     def unlike(self) -> list[str]:
         """Return which parameters, or kernels, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
-        found: dict[str, dict[str, None]] = {}
+        unlike: dict[str, dict[str, None]] = {}
         for (dataset, _), (first, second) in self._blocks.items():
             settings = _settings(first[0]), _settings(second[0])
             for name, value in settings[0].items():
                 other = settings[1].get(name, value)
                 if other != value and name not in _SAME_AS_BUDGET:
-                    found.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
-        return [f"{words} ({_shortened(list(datasets))})" for words, datasets in found.items()]
+                    unlike.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
+        return [f"{words} ({_shortened(list(datasets))})" for words, datasets in unlike.items()]
 
     def on_other_machines(self) -> int:
         """Return of how many pairs the runs were made on different machines: their seconds are not compared."""
@@ -230,7 +230,7 @@ class Sides:
             return "its seconds were disturbed"
         if not all(values):
             return "neither has it" if not any(values) else f"the {'second' if values[0] else 'first'} has none"
-        if not _is_difference(quantity) and not all(max(each) > 0 for each in values):
+        if not _is_difference(quantity) and not all(max(side) > 0 for side in values):
             return "a ratio needs numbers above 0"
         return "no pair of runs has it that can be compared"
 
@@ -359,7 +359,7 @@ def _row(
     remark: str,
 ) -> Comparison:
     is_difference = _is_difference(subject.quantity)
-    effect, low, high = (each if is_difference or each is None else math.exp(each) for each in estimate[:3])
+    effect, low, high = (number if is_difference or number is None else math.exp(number) for number in estimate[:3])
     means = pairs.mean(axis=0) if is_difference else np.exp(np.log(pairs).mean(axis=0))
     off = pairs[:, 0] - pairs[:, 1]
     off[np.abs(off) <= _ROUNDING * np.abs(pairs).max(axis=1)] = 0.0
