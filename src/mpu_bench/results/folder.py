@@ -73,8 +73,8 @@ class ResultsFolder(ABC):
         StoreError
             If they are of another shape, or name what does not exist.
         """
-        own = self._own_facts()
-        facts = own | {"config": _as_typed_here(own.get("config"))} | _judged_by(own)
+        stored = self._own_facts()
+        facts = stored | {"config": _as_typed_here(stored.get("config"))} | _judged_by(stored)
         _check_facts(facts, self.folder)
         return facts
 
@@ -159,11 +159,11 @@ class _Kept(ResultsFolder):
         types = {name: column.of_text for name, column in RECORD_COLUMNS.items()}
         read = read_csv(self.folder / RUNS, types, (*rows.OF_PLAN, "status", "test_error", "run_id"))
         needed = (*rows.OF_PLAN, "status")
-        found = [rows.of_before(self._checked(RUNS, partial(rows.record_of, needed=needed), row)) for row in read]
-        seen = Counter((run.run_id, run.trial, *map(run.value, IDENTITY)) for run in found if run.run_id)
+        records = [rows.of_before(self._checked(RUNS, partial(rows.record_of, needed=needed), row)) for row in read]
+        seen = Counter((run.run_id, run.trial, *map(run.value, IDENTITY)) for run in records if run.run_id)
         if twice := [key[0] for key, count in seen.items() if count > 1]:  # as a merge of two versions leaves it
             raise StoreError(f"{self.folder / RUNS}: cannot be read: run {twice[0]} is there twice; remove one row")
-        return found
+        return records
 
     def curves(self) -> list[Record]:
         return []
@@ -223,8 +223,8 @@ def _with_tuned(points: Sequence[Summary], records: Sequence[Record]) -> list[Su
         if not record.trial:
             tuned.setdefault(curve_identity(replace(record, tuned=None)), set()).add(record.tuned)
     every = (tuned.get(curve_identity(point), set()) for point in points)
-    found = [each.pop() if len(each) == 1 else None for each in map(set, every)]
-    return [replace(point, tuned=each) for point, each in zip(points, found, strict=True)]
+    of_points = [texts.pop() if len(texts) == 1 else None for texts in map(set, every)]
+    return [replace(point, tuned=text) for point, text in zip(points, of_points, strict=True)]
 
 
 @contextmanager
@@ -259,8 +259,8 @@ def results_folders(below: Path, *, profiles: bool = True) -> list[Path]:
     """
     results = sorted(path.parent for path in below.glob(f"*/{FILE}"))
     if not results:
-        kept = sorted(path.parent for path in below.glob(f"{BASELINE}/*/{RUNS}"))
-        results = [folder for folder in kept if profiles or folder.name in resources.config_names()]
+        baseline = sorted(path.parent for path in below.glob(f"{BASELINE}/*/{RUNS}"))
+        results = [folder for folder in baseline if profiles or folder.name in resources.config_names()]
     if not results:
         raise StoreError(f"{below}: holds no results; run a config first: mpu-bench run CONFIG")
     return results

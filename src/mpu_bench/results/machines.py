@@ -44,9 +44,9 @@ def located(records: Sequence[Record], environments: Iterable[Machine]) -> list[
 
     Both are None where they are not known.
     """
-    known = {each["id"]: (machine_of(each), version_of(each)) for each in environments}
-    made = [known.get(record.machine, (None, None)) for record in records]
-    return [replace(record, made_on=on, made_by=by) for record, (on, by) in zip(records, made, strict=True)]
+    known = {machine["id"]: (machine_of(machine), version_of(machine)) for machine in environments}
+    origins = [known.get(record.machine, (None, None)) for record in records]
+    return [replace(record, made_on=on, made_by=by) for record, (on, by) in zip(records, origins, strict=True)]
 
 
 def with_fastest(records: Sequence[Record]) -> list[Record]:
@@ -61,7 +61,7 @@ def with_fastest(records: Sequence[Record]) -> list[Record]:
         if record.threads == 1 and record.comparable_seconds is not None:
             key = _kind(record)
             fewest[key] = min(record.comparable_seconds, fewest.get(key, record.comparable_seconds))
-    return [replace(each, only_delayed=1) if each.disturbed and _is_fastest(each, fewest) else each for each in records]
+    return [replace(run, only_delayed=1) if run.disturbed and _is_fastest(run, fewest) else run for run in records]
 
 
 def _kind(record: Record) -> tuple[Any, ...]:
@@ -155,7 +155,7 @@ def versions_remark(quantity: str, *sides: Sequence[Record]) -> str:
 
 def remarks(records: Sequence[Record], environments: Sequence[Machine]) -> list[str]:
     """Return of how many machines and versions the seconds of a table are, a line each; none where they are of one."""
-    kinds = {json.dumps([each.get(name) for name in _OF_SPEED]) for each in environments}
+    kinds = {json.dumps([machine.get(name) for name in _OF_SPEED]) for machine in environments}
     finished = [run for run in located(records, environments) if run.is_finished and not run.trial]
     machines = {run.made_on for run in finished if run.train_seconds is not None} - {None}
     lines = []

@@ -74,10 +74,10 @@ class Summary(Record):
 
 def by_dataset(rows: Iterable[Summary]) -> dict[str, list[Summary]]:
     """Return the rows of each dataset, in order."""
-    found: dict[str, list[Summary]] = {}
+    blocks: dict[str, list[Summary]] = {}
     for row in rows:
-        found.setdefault(row.dataset, []).append(row)
-    return found
+        blocks.setdefault(row.dataset, []).append(row)
+    return blocks
 
 
 def moments(runs: Sequence[Record], names: Iterable[str]) -> dict[str, Any]:
@@ -164,8 +164,8 @@ def final_point(points: Sequence[Summary], rows: Sequence[Summary], axis: str) -
 def complete(curves: Sequence[Summary], rows: Sequence[Summary]) -> list[Summary]:
     """Return the points of mean curves that all finished runs of table.csv came to; others average some of them."""
     known = {curve_identity(row): row for row in rows}
-    found = ((point, known.get(curve_identity(point), point)) for point in curves)
-    return [replace(point, planned=row.planned) for point, row in found if point.count >= row.count]
+    pairs = ((point, known.get(curve_identity(point), point)) for point in curves)
+    return [replace(point, planned=row.planned) for point, row in pairs if point.count >= row.count]
 
 
 def ends(curves: Sequence[Summary], rows: Sequence[Summary]) -> list[Summary]:

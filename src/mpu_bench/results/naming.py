@@ -27,7 +27,7 @@ def without_result(run: Record) -> str:
     They stand nowhere else in a table: no mean, no verdict and no figure has them.
     """
     known = [(DECLARED[name], run.value(name)) for name in _OF_PROVISIONAL if run.status == RunStatus.PROVISIONAL]
-    values = ", ".join(f"{each.heading}: {each.text(value)}" for each, value in known if value is not None)
+    values = ", ".join(f"{quantity.heading}: {quantity.text(value)}" for quantity, value in known if value is not None)
     return ": ".join(filter(None, [run.status, "; ".join(filter(None, [one_line(run.reason), values]))]))
 
 
@@ -40,7 +40,9 @@ def varying(rows: Sequence[Record]) -> dict[str, set[str]]:
     for row in rows:
         named.setdefault(row.solver, []).append(json.loads(row.parameters) | {"kernel": row.kernel})
     return {
-        solver: {name for name in set().union(*every) if len({json.dumps(each.get(name)) for each in every}) > 1}
+        solver: {
+            name for name in set().union(*every) if len({json.dumps(parameters.get(name)) for parameters in every}) > 1
+        }
         for solver, every in named.items()
     }
 
@@ -81,11 +83,11 @@ def run_text(run: Record, varied: Mapping[str, set[str]]) -> str:
 def numbered(names: Sequence[str]) -> list[str]:
     """Return names of which no two are the same: the second of several has ``(2)`` behind it."""
     before = Counter[str]()
-    found = []
+    distinct = []
     for name in names:
         before[name] += 1
-        found.append(name if before[name] == 1 else f"{name} ({before[name]})")
-    return found
+        distinct.append(name if before[name] == 1 else f"{name} ({before[name]})")
+    return distinct
 
 
 _AS_BEFORE = "largest "  # begins what a solver for 0.2.0 calls such a problem
@@ -190,14 +192,14 @@ def columns(rows: Sequence[Summary], quantities: Iterable[Quantity]) -> list[Sho
 
 def on_page(rows: Sequence[Summary]) -> list[Shown]:
     """Return the columns of a table on the page that say something of these rows."""
-    found = _telling(rows, ON_PAGE)
-    return [each for each in found if each.quantity.alone_on_page or _goes_with(each, found)]
+    telling = _telling(rows, ON_PAGE)
+    return [column for column in telling if column.quantity.alone_on_page or _goes_with(column, telling)]
 
 
 def in_terminal(rows: Sequence[Summary]) -> list[Shown]:
     """Return the columns of a table in the terminal that say something of these rows."""
-    found = _telling(rows, IN_TERMINAL)
-    return [each for each in found if _goes_with(each, found)]
+    telling = _telling(rows, IN_TERMINAL)
+    return [column for column in telling if _goes_with(column, telling)]
 
 
 def _telling(rows: Sequence[Summary], quantities: Iterable[Quantity]) -> list[Shown]:

@@ -60,10 +60,10 @@ def is_as_sealed(text: object, *others: object) -> bool:
 
 
 def _checksum(*texts: object) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for text in map(str, texts):
-        found.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
-    return found.hexdigest()[:_DIGITS]
+        digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
+    return digest.hexdigest()[:_DIGITS]
 
 
 def checked_made_from(value: Any) -> MadeFrom | None:
@@ -90,12 +90,12 @@ def _is_source(pair: Any) -> bool:
     )
 
 
-def holding(kept: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str]) -> set[str]:
+def holding(runs: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str]) -> set[str]:
     """Return the keys of the results that hold.
 
     Parameters
     ----------
-    kept : mapping
+    runs : mapping
         Every stored run by its key.
     needs : mapping
         What the present plan knows of sources. A result that was made without one of them does not hold; of a row that
@@ -106,14 +106,14 @@ def holding(kept: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str
     hashes: dict[str, str] = {}
 
     def is_same(key: str, known: str | None) -> bool:
-        if key not in kept or known is None or kept[key].status not in FINISHED:  # of a damaged one there is no hash
+        if key not in runs or known is None or runs[key].status not in FINISHED:  # of a damaged one there is no hash
             return False
         if key not in hashes:
             hashes[key] = hash_of(key)
         return hashes[key] == known
 
     sources: dict[str, set[str]] = {}
-    for key, run in kept.items():
+    for key, run in runs.items():
         needed, made_from = needs.get(key, {}), run.made_from
         if run.status not in FINISHED:
             continue

@@ -63,16 +63,16 @@ def made_publishable(value: Any) -> Any:
     if isinstance(value, str):
         return publishable(value)
     if isinstance(value, Mapping):
-        return {publishable(str(key)): made_publishable(each) for key, each in value.items()}
-    return [made_publishable(each) for each in value] if isinstance(value, list | tuple) else value
+        return {publishable(str(key)): made_publishable(item) for key, item in value.items()}
+    return [made_publishable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def to_keep(record: Record) -> dict[str, Any]:
     """Return what is known of a run as it may be kept, by column."""
-    kept: dict[str, Any] = made_publishable(record.known())
+    values: dict[str, Any] = made_publishable(record.known())
     if record.parameters:  # JSON, which stays JSON
-        kept["parameters"] = json.dumps(made_publishable(parse(record.parameters)))
-    return kept
+        values["parameters"] = json.dumps(made_publishable(parse(record.parameters)))
+    return values
 
 
 def columns_to_keep(checkpoints: Sequence[Record]) -> dict[str, list[Any]]:
@@ -159,7 +159,7 @@ def of_before(record: Record) -> Record:
     if record.ended_by is not None:
         return record
     rule = record.reason.partition("; ")[0]
-    of_stop = {each: each for each in Ending} | {"the": Ending.CAP}  # "passes 5", "the peer's own cap"
+    of_stop = {ending: ending for ending in Ending} | {"the": Ending.CAP}  # "passes 5", "the peer's own cap"
     of_status = {RunStatus.DONE: Ending.RULE, RunStatus.STOPPED: of_stop.get(rule.partition(" ")[0])}
     later: dict[str, Any] = {
         "ended_by": of_status.get(record.status),

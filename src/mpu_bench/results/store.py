@@ -229,8 +229,8 @@ class Store:
         return self._holding(self._runs(), needs or {})
 
     def _holding(self, runs: Mapping[str, _Run], needs: Needs) -> set[str]:
-        kept = {key: provenance.Kept(run.record.status, run.made_from) for key, run in runs.items()}
-        return provenance.holding(kept, needs, self._content_hash)
+        stored = {key: provenance.Kept(run.record.status, run.made_from) for key, run in runs.items()}
+        return provenance.holding(stored, needs, self._content_hash)
 
     def made_from(self, sources: Mapping[str, str]) -> MadeFrom:
         """Return what a run is made from that is made now.
@@ -280,8 +280,8 @@ class Store:
             If the file cannot be written; it is as it was.
         """
         run_id, machine = record.run_id, environment["id"]
-        kept, columns = rows.to_keep(record), json.dumps(rows.columns_to_keep(checkpoints))
-        text = provenance.sealed(kept | {provenance.KEY: dict(made_from or {})}, run_id, machine, columns)
+        values, columns = rows.to_keep(record), json.dumps(rows.columns_to_keep(checkpoints))
+        text = provenance.sealed(values | {provenance.KEY: dict(made_from or {})}, run_id, machine, columns)
         texts = {
             "runs": (run_id, record.status, machine, text),
             "checkpoints": (run_id, columns),
@@ -290,7 +290,7 @@ class Store:
         with self._transaction() as cursor:
             for table, row in texts.items():
                 cursor.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' for _ in row)})", row)
-        return Record(**{"machine": machine} | kept)
+        return Record(**{"machine": machine} | values)
 
     @contextmanager
     def _atomic(self) -> Iterator[sqlite3.Cursor]:
@@ -335,12 +335,12 @@ class Store:
 
     def _runs(self) -> dict[str, _Run]:
         """Read every run that is stored, whatever became of it."""
-        found: dict[str, _Run] = {}
+        runs: dict[str, _Run] = {}
         for row in self._select(_STORED):
-            if row["run_id"] in found:
+            if row["run_id"] in runs:
                 raise StoreError(f"{self.path}: run {row['run_id']} is there twice; {_CHANGED}")
-            found[self._read(rows.parse_key, row["run_id"])] = self._run(row)
-        return found
+            runs[self._read(rows.parse_key, row["run_id"])] = self._run(row)
+        return runs
 
     def _run(self, row: sqlite3.Row) -> _Run:
         """Return what is stored of a run; of one that is not as it was written, that it is to be made again."""
@@ -400,11 +400,11 @@ class Store:
 
     def facts(self) -> dict[str, Any]:
         """Return the facts that `save_plan` was given."""
-        found = {
+        facts = {
             str(row["name"]): self._read(rows.parse, row["value"])
             for row in self._select("SELECT name, value FROM facts")
         }
-        return self._read(rows.checked_facts, found)
+        return self._read(rows.checked_facts, facts)
 
     def records(self, *, earlier: bool = False) -> list[Record]:
         """Return the planned runs in order, each with its result or as ``not run``.
@@ -424,8 +424,8 @@ class Store:
 
     def row(self, run_id: str) -> Record | None:
         """Return the row of a run, planned or not, whatever became of it; None where there is none."""
-        found = self._select(f"{_STORED} WHERE run_id = ?", run_id)
-        return rows.of_before(self._run(found[0]).record) if found else None
+        stored = self._select(f"{_STORED} WHERE run_id = ?", run_id)
+        return rows.of_before(self._run(stored[0]).record) if stored else None
 
     def checkpoints(self) -> Iterator[tuple[str, list[Record]]]:
         """Yield the key and the checkpoints of the planned runs that have a result."""
