@@ -118,9 +118,9 @@ class Overall:
         self.total, self.ended, self.failed = len(runs), 0, 0
         self.under_way: dict[str, UnderWay] = {}
         self.tallies: dict[Group, Tally] = {}
-        for run, each in zip(runs, seconds, strict=True):
+        for run, expected in zip(runs, seconds, strict=True):
             self.tallies.setdefault(_group(run), Tally()).total += 1
-            self._alike.setdefault(_settings(run), Alike(each)).left += 1
+            self._alike.setdefault(_settings(run), Alike(expected)).left += 1
 
     def is_at(self, run: Run, name: str, words: str) -> None:
         """Note what a run is at."""
@@ -158,12 +158,12 @@ class Overall:
         if any(alike.is_unknown for alike in every):
             return None
         foreseen = [(alike, alike.expected) for alike in every if alike.expected is not None]
-        expected = sum(alike.ended * each for alike, each in foreseen)
+        expected = sum(alike.ended * seconds for alike, seconds in foreseen)
         pace = (sum(alike.seconds for alike, _ in foreseen) + _NOISE) / (expected + _NOISE)
         done, left = sum(alike.seconds for alike in every), sum(alike.left * alike.each(pace) for alike in every)
         for run in [*self.under_way.values()]:
-            taken, each = time.monotonic() - run.began, run.alike.each(pace)
-            done, left = done + taken, left + max(each - taken, _OVERDUE * taken) - each
+            taken, needed = time.monotonic() - run.began, run.alike.each(pace)
+            done, left = done + taken, left + max(needed - taken, _OVERDUE * taken) - needed
         return done, left
 
     def summary(self) -> str:
@@ -207,8 +207,8 @@ def screen(overall: Overall, console: Terminal) -> Table:
 
 def _tallies(overall: Overall) -> dict[Group, Tally]:
     tallies = {group: replace(tally) for group, tally in overall.tallies.items()}
-    for each in [*overall.under_way.values()]:
-        tallies[each.group].running += 1
+    for run in [*overall.under_way.values()]:
+        tallies[run.group].running += 1
     return tallies
 
 
@@ -224,11 +224,11 @@ def _fitting(tallies: Mapping[Group, Tally], room: int) -> dict[Group, Tally]:
     if len(lines) <= room:
         return lines
     busiest = sorted(lines, key=lambda group: (not lines[group].running, lines[group].done == lines[group].total))
-    kept, rest = busiest[: room - 1], Tally()
+    shown, rest = busiest[: room - 1], Tally()
     for group in busiest[room - 1 :]:
         rest.add(lines[group])
-    last = f"{len(lines) - len(kept)} more" if kept else "all solvers"
-    return {group: lines[group] for group in kept} | {Group("", last): rest}
+    last = f"{len(lines) - len(shown)} more" if shown else "all solvers"
+    return {group: lines[group] for group in shown} | {Group("", last): rest}
 
 
 def _table(lines: Mapping[Group, Tally], width: int) -> Table:
@@ -276,7 +276,7 @@ def _how_far(overall: Overall, width: int) -> Table:
 
 
 def _now(overall: Overall) -> str:
-    now = [f"{name}: {each.words}" for name, each in [*overall.under_way.items()]]
+    now = [f"{name}: {run.words}" for name, run in [*overall.under_way.items()]]
     more = [f"and {len(now) - 1} more"] if len(now) > 1 else []
     return ", ".join([*now[:1], *more])
 

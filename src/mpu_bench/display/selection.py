@@ -29,7 +29,7 @@ class Display:
         self._console, self._session = console, session
         self._live: Live | None = None
         self._outcome = session.outcome
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
 
     def __enter__(self) -> Display:
         if self._console.is_terminal:
@@ -49,10 +49,10 @@ class Display:
         """Take note of something new."""
         self._outcome = outcome
         if self._live is None:
-            for each in outcome.rows:
-                if each.metrics and each.name not in self._told:
-                    self._told.add(each.name)
-                    self._console.tell(f"{each.name}: {choice.scored(outcome, each)}, {decimal(each.size or 0)}")
+            for row in outcome.rows:
+                if row.metrics and row.name not in self._announced:
+                    self._announced.add(row.name)
+                    self._console.tell(f"{row.name}: {choice.scored(outcome, row)}, {decimal(row.size or 0)}")
 
     def _shown(self) -> Grid:
         session = self._session
@@ -60,8 +60,8 @@ class Display:
         bar = ProgressBar(total=total, completed=min(session.seconds_spent, total), width=_WIDTH)
         remaining = styled(f"at most {left:.0f} s left; Ctrl-C ends it with what is known")
         shown = Grid.grid()
-        for each in (shown_table(self._outcome), bar, remaining):
-            shown.add_row(each)
+        for part in (shown_table(self._outcome), bar, remaining):
+            shown.add_row(part)
         return shown
 
 

@@ -30,12 +30,12 @@ def print_results(results: ResultsFolder, console: Terminal, chosen: Collection[
         The indices in the plan of the runs to print; the others are counted in one line. None: everything.
     """
     every = results.records(earlier=True)
-    records = every if chosen is None else [each for index, each in enumerate(every) if index in chosen]
+    records = every if chosen is None else [record for index, record in enumerate(every) if index in chosen]
     tables = published_tables(results)
     print_table(records, tables, console)
     for line in remarks(records, results.environments(), tables):
         console.tell(line)
-    rest = 0 if chosen is None else sum(not each.trial for index, each in enumerate(every) if index not in chosen)
+    rest = 0 if chosen is None else sum(not record.trial for index, record in enumerate(every) if index not in chosen)
     if rest:
         line = f"other runs of this experiment: {rest}; mpu-bench show {results.folder} prints all"
         console.tell(line)
@@ -111,17 +111,17 @@ def remarks(
     failed = [record for record in records if record.status not in (*FINISHED, RunStatus.NOT_RUN)]
     varied = naming.varying(records)
     lines = [
-        f"{each.dataset} {naming.run_text(each, varied)} seed={each.seed}: {reason(naming.without_result(each))}"
-        for each in failed
+        f"{run.dataset} {naming.run_text(run, varied)} seed={run.seed}: {reason(naming.without_result(run))}"
+        for run in failed
     ]
     done = [record for record in records if record.status == RunStatus.DONE and record.reason]
-    lines += dict.fromkeys(f"{each.dataset} {naming.run_text(each, varied)}: {reason(each.reason)}" for each in done)
+    lines += dict.fromkeys(f"{run.dataset} {naming.run_text(run, varied)}: {reason(run.reason)}" for run in done)
     lines += dict.fromkeys(map(_tuning_remark, (record for record in records if record.tuned)))
     if missing := sum(record.status == RunStatus.NOT_RUN for record in records):
         lines.append(f"{missing} of {len(records)} runs have no result yet")
     lines += machines.remarks(records, environments)
     if remark := disturbed_remark(every := [*records, *earlier]):
-        by_the_machine = any(each.disturbed and each.kernel_matrix_seconds is None for each in every)
+        by_the_machine = any(record.disturbed and record.kernel_matrix_seconds is None for record in every)
         hint = "; re-run them with --force when the machine is quiet" if by_the_machine else ""
         lines.append(remark + hint)
     if published and any(record.is_finished and record.as_published != 0 for record in records):
