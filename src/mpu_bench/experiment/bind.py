@@ -97,7 +97,7 @@ def warm_up_problem(problem: Problem) -> Problem:
     The sample of a stream may lack classes; its labels are then made up.
     """
     classes = range(len(problem.classes))
-    chosen = np.sort(np.concatenate([np.flatnonzero(problem.labels == each)[:_WARM_UP_ROWS] for each in classes]))
+    chosen = np.sort(np.concatenate([np.flatnonzero(problem.labels == label)[:_WARM_UP_ROWS] for label in classes]))
     labels = problem.labels[chosen]
     if isinstance(problem, StreamedProblem):
         labels = np.arange(len(chosen), dtype=np.int32) % np.int32(len(problem.classes))

@@ -78,14 +78,14 @@ class Estimate(NamedTuple):
     @classmethod
     def of(cls, runs: Sequence[Expected]) -> Self:
         """Add up what `Estimates` knows of each run."""
-        known = [each.seconds for each in runs if each.seconds is not None]
-        reported = [each.reported for each in runs if each.reported is not None]
+        known = [run.seconds for run in runs if run.seconds is not None]
+        reported = [run.reported for run in runs if run.reported is not None]
         return cls(
             sum(known),
             len(runs),
             unknown=len(runs) - len(known),
-            overhead=sum(each.overhead for each in runs),
-            memory_mb=max((each.memory_mb or 0.0 for each in runs), default=0.0),
+            overhead=sum(run.overhead for run in runs),
+            memory_mb=max((run.memory_mb or 0.0 for run in runs), default=0.0),
             reported=sum(reported),
             reported_runs=len(reported),
         )
@@ -108,11 +108,11 @@ class Estimates:
         self._sizes: dict[str, Size] = {}
         marks = marks_of(experiment, plan) if of_folder else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
-        options = [each for each in experiment.options if each.startswith("--")]
+        options = [option for option in experiment.options if option.startswith("--")]
         source = Path(experiment.source)
         shipped = config_path(source.stem)
         is_shipped = shipped is not None and source.resolve() == shipped.resolve()
-        is_named = is_shipped and all(each in _CHANGING_NOTHING for each in options) and not experiment.given
+        is_named = is_shipped and all(option in _CHANGING_NOTHING for option in options) and not experiment.given
         self._earlier = [of_folder, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published
 
@@ -146,7 +146,7 @@ class Estimates:
                 self._means[index, key, size] = Expected(
                     statistics.fmean(map(training_seconds, alike)),
                     _mean_overhead(alike),
-                    max(each.peak_memory_mb or 0.0 for each in alike) or None,
+                    max(record.peak_memory_mb or 0.0 for record in alike) or None,
                 )
         return self._means[index, key, size]
 
@@ -261,5 +261,5 @@ def typical_rows(records: Records) -> list[dict[str, Any]]:
 
 
 def _mean_overhead(records: Sequence[Record]) -> float:
-    known = [each.overhead_seconds for each in records if each.overhead_seconds is not None]
+    known = [record.overhead_seconds for record in records if record.overhead_seconds is not None]
     return statistics.fmean(known) if known else _OVERHEAD_SECONDS

@@ -58,28 +58,28 @@ class OptimaCache:
         """Keep an optimum for other experiments."""
         path = self._path(key)
         record, checkpoints, environment = result
-        kept: dict[str, Any] = {"record": rows.to_keep(record), "checkpoints": list(map(rows.to_keep, checkpoints))}
+        content: dict[str, Any] = {"record": rows.to_keep(record), "checkpoints": list(map(rows.to_keep, checkpoints))}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            kept |= {"environment": environment} if environment is not None else {}
-            files.write_text(path, json.dumps(kept | {"checksum": _checksum(kept)}))
+            content |= {"environment": environment} if environment is not None else {}
+            files.write_text(path, json.dumps(content | {"checksum": _checksum(content)}))
         except OSError as error:
             why = error.strerror or error
             self.remark(f"{path}: cannot be written ({why}); other experiments will compute this optimum again")
 
 
-def _checked(kept: dict[str, Any]) -> Result:
+def _checked(content: dict[str, Any]) -> Result:
     """Return what a file of the cache holds, if it is what was written."""
-    if (checksum := kept.pop("checksum", None)) is None:
+    if (checksum := content.pop("checksum", None)) is None:
         raise DamagedError("it has no checksum: an earlier version wrote it")
-    if checksum != _checksum(kept):
+    if checksum != _checksum(content):
         raise DamagedError("it does not fit its checksum: it was damaged or changed")
-    environment = kept.get("environment")
+    environment = content.get("environment")
     checked = None if environment is None else rows.checked_machine(environment)
-    return rows.record_of(kept["record"]), list(map(rows.record_of, kept["checkpoints"])), checked
+    return rows.record_of(content["record"]), list(map(rows.record_of, content["checkpoints"])), checked
 
 
-def _checksum(kept: Mapping[str, Any]) -> str:
-    more = [kept["environment"]] if kept.get("environment") is not None else []
-    checkpoints = kept.get("checkpoints")
-    return provenance.content_hash(kept.get("record") or {}, [checkpoints, *more] if more else checkpoints)
+def _checksum(content: Mapping[str, Any]) -> str:
+    more = [content["environment"]] if content.get("environment") is not None else []
+    checkpoints = content.get("checkpoints")
+    return provenance.content_hash(content.get("record") or {}, [checkpoints, *more] if more else checkpoints)

@@ -54,8 +54,8 @@ class Outlook:
         records, finished = _results(chosen, every)
         finished = set() if chosen.options.force else finished
         selected = set(map(id, chosen.runs))
-        planned = [each for each in every if id(each.run) in selected]
-        expected = Estimates(chosen.experiment, chosen.plan, records).expected([each.run for each in planned])
+        planned = [run for run in every if id(run.run) in selected]
+        expected = Estimates(chosen.experiment, chosen.plan, records).expected([run.run for run in planned])
         stored = sum(row.train_seconds or 0.0 for row in records if row.is_finished)
         obstacles = _obstacles(planned, finished, home)
         return cls(runs=planned, finished=finished, obstacles=obstacles, expected=expected, stored_seconds=stored)
@@ -69,7 +69,7 @@ class Outlook:
     @property
     def done(self) -> int:
         """How many runs have a result."""
-        return sum(each.run_id in self.finished for each in self.runs)
+        return sum(run.run_id in self.finished for run in self.runs)
 
     @cached_property
     def todo(self) -> list[int]:
@@ -85,7 +85,7 @@ class Outlook:
     def missing(self) -> dict[str, RemoteFile]:
         """The files that would be fetched, by their names."""
         described = [self.runs[index].description for index in self.todo]
-        return {file.name: file for each in described if each is not None for file in each.missing}
+        return {file.name: file for description in described if description is not None for file in description.missing}
 
 
 def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
@@ -101,11 +101,11 @@ def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Re
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataDirectory) -> dict[int, str]:
     known: dict[str, str] = {}
     obstacles = {}
-    for index, each in enumerate(planned):
-        files = each.description.missing if each.description is not None else ()
+    for index, run in enumerate(planned):
+        files = run.description.missing if run.description is not None else ()
         for file in files:
             known.setdefault(file.name, obstacle(file, home))
-        why = each.unavailable or next(filter(None, (known[file.name] for file in files)), "")
-        if why and each.run_id not in finished:
+        why = run.unavailable or next(filter(None, (known[file.name] for file in files)), "")
+        if why and run.run_id not in finished:
             obstacles[index] = why
     return obstacles

@@ -170,7 +170,7 @@ def train(
     watch = _Watch(stop, clock, problem.n)
     due_at = _due(checkpoints, problem.n)
     due = next(due_at) if solver.sliceable else counters.UNLIMITED
-    kept, last_news = list[Record](), -math.inf
+    records, last_news = list[Record](), -math.inf
     while True:
         before, seconds = counts[counters.PRESENTED], clock.seconds
         until = watch.until(counts, due) if solver.sliceable else Until()
@@ -189,27 +189,27 @@ def train(
         if presented >= due or ended:
             report(Aside(begins=True))
             evaluated = checkpoint(solver, state, problem, clock)
-            kept.append(_set_against(optimum, optimum_gap, evaluated.values, solver))
+            records.append(_set_against(optimum, optimum_gap, evaluated.values, solver))
             if not evaluated.finite:
                 status = Status.DIVERGED
             due = next((count for count in due_at if count > presented), counters.UNLIMITED)
-            rule = rule or (_accuracy_rule(stop, kept[-1]) if status is Status.RUNNING else None)
+            rule = rule or (_accuracy_rule(stop, records[-1]) if status is Status.RUNNING else None)
             if status is Status.RUNNING and not rule:
                 report(Aside(begins=False))
         if time.monotonic() - last_news >= _SECONDS_BETWEEN_NEWS:
-            report(_progress(presented / problem.n, clock, kept))
+            report(_progress(presented / problem.n, clock, records))
             last_news = time.monotonic()
-        if len(kept) > _MOST_CHECKPOINTS:
+        if len(records) > _MOST_CHECKPOINTS:
             raise SolverError(
                 f"{solver.name}: more than {_MOST_CHECKPOINTS:,} checkpoints; its counters cannot be true"
             )
         if ended or rule or status is Status.DIVERGED:
             clock.settle()
-            if evaluated.finite and kept[-1].train_error is None:
+            if evaluated.finite and records[-1].train_error is None:
                 error, finite = train_error(solver, evaluated.model, problem)
-                kept[-1] = replace(kept[-1], train_error=error)
+                records[-1] = replace(records[-1], train_error=error)
                 status = status if finite else Status.DIVERGED
-            word, ended_by, reason = _ending(status, rule, kept[-1])
+            word, ended_by, reason = _ending(status, rule, records[-1])
             measured = _disturbances(clock, probes if ended else [*probes, probe()]) | errors_by_class(
                 evaluated.predicted, problem.test_labels, len(problem.classes)
             )
@@ -223,7 +223,7 @@ def train(
                 word,
                 ended_by,
                 reason="; ".join(filter(None, reasons)),
-                checkpoints=kept,
+                checkpoints=records,
                 model=evaluated.model,
                 measured=measured,
             )
@@ -249,8 +249,8 @@ def _accuracy_rule(stop: Stop, last: Record) -> _Rule | None:
     return None
 
 
-def _progress(passes: float, clock: Clock, kept: list[Record]) -> Progress:
-    last = kept[-1] if kept else Record()
+def _progress(passes: float, clock: Clock, records: list[Record]) -> Progress:
+    last = records[-1] if records else Record()
     return Progress(
         passes,
         clock.seconds,

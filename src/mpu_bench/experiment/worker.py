@@ -217,7 +217,7 @@ class RunExecutor:
             threads=settings.threads,
         )
         is_shared = matrix_seconds is not None
-        warned = dict.fromkeys(str(each.message) for each in caught)
+        warned = dict.fromkeys(str(warning.message) for warning in caught)
         unsaved, can_never = _save_model(task, traced, problem)  # after its memory is measured
         why = shared_matrix.DISTURBS if is_shared else disturbance.why(record, probe.fastest)
         is_delayed = bool(why) and not is_shared and disturbance.only_delays(record, probe.fastest)
@@ -242,11 +242,11 @@ class RunExecutor:
         self.send(Phase("loading"))
         dataset = task.run.dataset
         key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
-        kept = self._problem
-        if kept is None or kept[0] != key or task.fingerprint not in ("", kept[1].fingerprint):
-            kept = self._problem = None  # its memory is free before the next is loaded
-            kept = self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
-        problem = kept[1]
+        loaded = self._problem
+        if loaded is None or loaded[0] != key or task.fingerprint not in ("", loaded[1].fingerprint):
+            loaded = self._problem = None  # its memory is free before the next is loaded
+            loaded = self._problem = (key, load_problem(catalog.card(dataset.name, dataset.options), task.home))
+        problem = loaded[1]
         if task.fingerprint not in ("", problem.fingerprint):
             raise DataError(f"{dataset.label}: its data have changed since planning; run again")
         if task.run.trial is not None:

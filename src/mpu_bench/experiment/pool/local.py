@@ -91,8 +91,8 @@ class LocalPool(Pool):
         self._workers: list[WorkerHandle] = []
 
     def close(self) -> None:  # noqa: D102 - the interface says it
-        for each in self._workers:
-            each.stop()
+        for worker in self._workers:
+            worker.stop()
         while self._workers:
             self._discard(self._workers[-1])
 
@@ -123,7 +123,7 @@ class LocalPool(Pool):
 
     @property
     def has_room(self) -> bool:  # noqa: D102
-        return sum(each.task is not None for each in self._workers) < self.jobs
+        return sum(worker.task is not None for worker in self._workers) < self.jobs
 
     def submit(self, task: Task) -> None:  # noqa: D102
         solver = task.run.solver
@@ -167,22 +167,22 @@ class LocalPool(Pool):
         on_news : function
             As of `next_outcome`.
         """
-        busy = [each for each in self._workers if each.task is not None]
+        busy = [worker for worker in self._workers if worker.task is not None]
         if not busy:
             raise LookupError("no task is under way")
-        for each in busy:
-            if outcome := self._look_after(each, on_news):
+        for worker in busy:
+            if outcome := self._look_after(worker, on_news):
                 return outcome
         wait_for(busy)
         return None
 
     def _idle_worker(self, kind: tuple[Any, ...]) -> WorkerHandle:
         """Return a living worker that has served this kind of solver, or none; others make room for it."""
-        idle = [each for each in self._workers if each.task is None]
-        for each in [each for each in idle if each.is_dead]:
-            self._discard(each)
-            idle.remove(each)
-        fitting = [each for wanted in (kind, None) for each in idle if each.kind == wanted]
+        idle = [worker for worker in self._workers if worker.task is None]
+        for dead in [worker for worker in idle if worker.is_dead]:
+            self._discard(dead)
+            idle.remove(dead)
+        fitting = [worker for wanted in (kind, None) for worker in idle if worker.kind == wanted]
         if not fitting and idle and len(self._workers) >= self.jobs:
             self._discard(idle[0])
         chosen = fitting[0] if fitting else self._start()

@@ -136,7 +136,7 @@ class ClusterPool(Pool):
         return not self._ended
 
     def submit(self, task: Task) -> None:  # noqa: D102
-        earlier = next((each.machine for each in self._workers.values() if each.host == task.host), None)
+        earlier = next((about.machine for about in self._workers.values() if about.host == task.host), None)
         if task.group and earlier:
             self._machine_of.setdefault(task.group, earlier)
         self._waiting.append(_Run(task))
@@ -166,7 +166,7 @@ class ClusterPool(Pool):
 
     def _cancel(self, *runs: _Run) -> None:
         with suppress(Exception):  # of a scheduler that has just gone
-            self._client.cancel([each.future for each in runs], force=True)
+            self._client.cancel([run.future for run in runs], force=True)
 
     # ------------------------------------------------------------------ who is there
 
@@ -187,8 +187,8 @@ class ClusterPool(Pool):
     def _machines(self) -> dict[str, list[str]]:
         """Return the addresses of the workers of each machine."""
         machines: dict[str, list[str]] = {}
-        for address, each in self._workers.items():
-            machines.setdefault(each.machine, []).append(address)
+        for address, about in self._workers.items():
+            machines.setdefault(about.machine, []).append(address)
         return machines
 
     @property
@@ -212,7 +212,7 @@ class ClusterPool(Pool):
         before = self._workers
         # one that was started anew at its address is another
         self._workers = {
-            each: about for each, about in before.items() if RUNS in there.get(each, {}).get("resources", ())
+            address: about for address, about in before.items() if RUNS in there.get(address, {}).get("resources", ())
         }
         self._left_out &= there.keys()
         if new := there.keys() - self._workers.keys() - self._left_out:
@@ -269,7 +269,7 @@ class ClusterPool(Pool):
         """Let every machine with a free slot begin a run."""
         if not self._is_connected:
             return
-        busy = Counter(each.machine for each in self._under_way.values())
+        busy = Counter(sent.machine for sent in self._under_way.values())
         for machine, workers in self._machines().items():
             while busy[machine] < self._slots * len(workers) and (run := self._next(machine)) is not None:
                 try:
@@ -289,8 +289,10 @@ class ClusterPool(Pool):
         def is_new(run: _Run) -> bool:
             return bool(run.refused) or run.task.group not in self._machine_of
 
-        waiting = (each for each in self._waiting if machine not in each.refused)
-        fitting = [each for each in waiting if is_new(each) or self._machine_of[each.task.group] == machine]
+        waiting = (candidate for candidate in self._waiting if machine not in candidate.refused)
+        fitting = [
+            candidate for candidate in waiting if is_new(candidate) or self._machine_of[candidate.task.group] == machine
+        ]
         run = min(fitting, key=is_new, default=None)
         if run is not None:
             self._waiting.remove(run)
@@ -379,7 +381,7 @@ class ClusterPool(Pool):
     def _give_up(self) -> None:
         """End the runs that no machine can make."""
         machines = self._machines().keys()
-        for run in [each for each in self._waiting if machines and machines <= each.refused.keys()]:
+        for run in [queued for queued in self._waiting if machines and machines <= queued.refused.keys()]:
             self._waiting.remove(run)
             why = "; ".join(f"{machine}: {refused.why}" for machine, refused in run.refused.items())
             *_, last = run.refused.values()

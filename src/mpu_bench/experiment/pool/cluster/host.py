@@ -203,7 +203,7 @@ def make_here(request: Request, report: Callable[[News | str], None], is_wanted:
     pool, run = _slot.begin(request.threads, request.sharers), request.task.run
     try:
         local, known = DataDirectory.from_options(), request.task.home
-        reached = [each for each in known.mirrors if is_web(each) or Path(each).is_dir()]
+        reached = [mirror for mirror in known.mirrors if is_web(mirror) or Path(mirror).is_dir()]
         home = replace(known, folder=local.folder, mirrors=(*reached, *local.mirrors), remote=True)
         if there := run.solver.plugin:
             here = there._replace(path=_plugin_here(request, there.path.name, local.folder))
