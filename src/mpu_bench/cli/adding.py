@@ -26,13 +26,13 @@ FOLDER = Path("datasets")
 _MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
 
 
-def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> None:
+def add(file: Path, options: Mapping[str, Any], name: str | None, force: bool) -> None:
     """Look at a file, write ``datasets/NAME.yaml`` and describe the file.
 
     Parameters
     ----------
     file : Path
-    given : mapping
+    options : mapping
         The options that were given, by name.
     name : str or None
         Of the dataset; None for that of the file.
@@ -44,12 +44,12 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
     UserError
         If an option or the file is wrong, or there is such a dataset already.
     """
-    wishes = wishes_of(given, "data add")
+    wishes = wishes_of(options, "data add")
     called = name or name_of(file)
     card_path = _card_path(called, force)
     with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
         added = look(file, wishes, advance)
-    text = card_text(added.card, FOLDER, _command(file, given, called))
+    text = card_text(added.card, FOLDER, _command(file, options, called))
     write_all(FOLDER, {card_path.name: text})
     _show(called, added)
     say(f"{card_path} written; your file stays where it is, and may change")
@@ -57,7 +57,7 @@ def add(file: Path, given: Mapping[str, Any], name: str | None, force: bool) -> 
         write(f"{line}\n")
 
 
-def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
+def wishes_of(options: Mapping[str, Any], verb: str) -> Wishes:
     """Return what options say of a file.
 
     Raises
@@ -65,8 +65,8 @@ def wishes_of(given: Mapping[str, Any], verb: str) -> Wishes:
     ConfigError
         Naming the option.
     """
-    steps: dict[str | int, Locations] = {key: Locations(f"--{key.replace('_', '-')}") for key in given}
-    wishes: Wishes = Document(dict(given), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
+    steps: dict[str | int, Locations] = {key: Locations(f"--{key.replace('_', '-')}") for key in options}
+    wishes: Wishes = Document(dict(options), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
     return wishes
 
 
@@ -82,16 +82,16 @@ def _card_path(name: str, force: bool) -> Path:
     return path
 
 
-def _command(file: Path, given: Mapping[str, Any], name: str) -> str:
+def _command(file: Path, options: Mapping[str, Any], name: str) -> str:
     """Return the command that makes the card again."""
     words = ["mpu-bench", "data", "add", str(file)]
-    for key, value in given.items():
-        for each in value if isinstance(value, list) else [value]:
+    for key, value in options.items():
+        for item in value if isinstance(value, list) else [value]:
             option = key.replace("_", "-")
-            if isinstance(each, bool):
-                words.append(f"--{option}" if each else f"--no-{option}")
+            if isinstance(item, bool):
+                words.append(f"--{option}" if item else f"--no-{option}")
             else:
-                words += [f"--{option}", str(each)]
+                words += [f"--{option}", str(item)]
     return shlex.join([*words, "--name", name, "--force"])
 
 
@@ -101,7 +101,7 @@ def _show(name: str, added: Added) -> None:
         out.print(
             columns(
                 ("column", "type", "distinct", "missing", "from", "to", ""),
-                [_row(each, added) for each in added.columns[:_MOST_COLUMNS]],
+                [_row(column, added) for column in added.columns[:_MOST_COLUMNS]],
             )
         )
         if len(added.columns) > _MOST_COLUMNS:
@@ -109,8 +109,8 @@ def _show(name: str, added: Added) -> None:
         out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another with --label")
     else:
         out.tell(f"{added.card['features']:,} features, counted from {added.card.get('first_index', 1)}")
-    counts = {each: counted.train.get(each, 0) + (counted.test or {}).get(each, 0) for each in counted.classes}
-    shown = ", ".join(f"{each} ({count:,})" for each, count in [*counts.items()][:_MOST_CLASSES])
+    counts = {label: counted.train.get(label, 0) + (counted.test or {}).get(label, 0) for label in counted.classes}
+    shown = ", ".join(f"{label} ({count:,})" for label, count in [*counts.items()][:_MOST_CLASSES])
     more = f" and {len(counts) - _MOST_CLASSES} more" if len(counts) > _MOST_CLASSES else ""
     train, test = _parts(added)
     positive = added.card.get("positive", ())
@@ -141,10 +141,10 @@ def _row(column: Looked, added: Added) -> tuple[str, ...]:
 
 def _rest(columns: Sequence[Looked], label: str) -> str:
     """Return how many there are of each kind among the columns that are not shown."""
-    kinds = ["the label" if each.name == label else each.kind for each in columns]
+    kinds = ["the label" if column.name == label else column.kind for column in columns]
     names = {"number": "numbers", "categorical": "categories", "omitted": "left out"}
     counts = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
-    missing = sum(bool(each.missing) for each in columns)
+    missing = sum(bool(column.missing) for column in columns)
     return f"and {len(columns):,} more columns: {counts}" + (f"; {missing:,} have missing values" if missing else "")
 
 

@@ -64,11 +64,11 @@ def compare(
         _print(pairs, unknown, console())
         if differences:
             verdicts.print_differences(left, right, differences, console())
-    return not any(each.mismatches for each in differences)
+    return not any(difference.mismatches for difference in differences)
 
 
 def _solvers(results: Results) -> list[str]:
-    return list(dict.fromkeys(each.solver for each in results.records if each.is_finished))
+    return list(dict.fromkeys(record.solver for record in results.records if record.is_finished))
 
 
 def _pair(both: tuple[Results, Results], solvers: tuple[str, str], quantities: Sequence[str]) -> _Pair:
@@ -107,9 +107,9 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
 
 def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
     runs = [
-        {"run": each.name, "differs_in": [change.words("first", "second") for change in each.mismatches]}
-        for each in differences
-        if each.mismatches
+        {"run": difference.name, "differs_in": [change.words("first", "second") for change in difference.mismatches]}
+        for difference in differences
+        if difference.mismatches
     ]
     return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
 

@@ -64,7 +64,7 @@ def verify(names: DatasetNames, options: FolderOptions) -> None:
     from mpu_bench.data.prepare.load import describe, obtainable
 
     home = options.home
-    for card in (obtainable(each, home) for each in _cards(names)):
+    for card in (obtainable(wanted, home) for wanted in _cards(names)):
         for file in card.remote_files:
             verified = fetch.verify(file, home)
             is_same = file.path is not None and describe(card, home).state == "prepared"

@@ -60,12 +60,12 @@ def export_c(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
-    given, labels = _as_given(saved, portable_model, rows, how)
+    c_rows, labels = _as_given(saved, portable_model, rows, how)
     if target is not None:
-        _check_device(footprint(portable_model, source, target, rows=given, labels=labels), target, rows)
+        _check_device(footprint(portable_model, source, target, rows=c_rows, labels=labels), target, rows)
     texts = {} if out is None else {out: source.text}
     if out is not None and with_test:
-        texts |= c_test.files_beside(source, out, given, labels)
+        texts |= c_test.files_beside(source, out, c_rows, labels)
     for path in [*texts][1:]:
         check_free(path, force, (model, check))
     for path, text in texts.items():

@@ -114,7 +114,10 @@ def print_solver(name: str, console: Terminal) -> None:
         ("missing", solvers.not_installed(name)),
     )
     console.print(columns(("", ""), [fact for fact in facts if fact[1]]))
-    described = [(each.name, each.range, each.default, each.meaning) for each in meanings.parameters(solver)]
+    described = [
+        (parameter.name, parameter.range, parameter.default, parameter.meaning)
+        for parameter in meanings.parameters(solver)
+    ]
     console.print(columns(("parameter", "range", "default", "meaning"), described))
     if cited := published.citation(getattr(solver, "paper", "")):
         console.print(f"\n{cited}", markup=False, highlight=False, soft_wrap=True)

@@ -88,8 +88,8 @@ def pieces_of(
     """
     path = Path(data)
     if not is_file(path) and data in catalog.names():
-        given = {"--label": label, "--separator": separator, "--header": header}
-        if of_files := [name for name, value in given.items() if value is not None]:
+        options = {"--label": label, "--separator": separator, "--header": header}
+        if of_files := [name for name, value in options.items() if value is not None]:
             raise ConfigError(f"{', '.join(of_files)}: cannot be given for '{data}', which is a dataset, not a file")
         yield from _prepared(saved, data, home)
         return
@@ -138,8 +138,8 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
 
 def _is_alike(one: Preprocessing | None, other: Preprocessing) -> bool:
     """Return whether both make the same features of raw rows, however these are written and those are stored."""
-    kept = {name: getattr(other, name) for name in ("sparse", "first_index", "label") if hasattr(other, name)}
-    return one is not None and one.model_copy(update=kept) == other
+    layout = {name: getattr(other, name) for name in ("sparse", "first_index", "label") if hasattr(other, name)}
+    return one is not None and one.model_copy(update=layout) == other
 
 
 def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: bool) -> Iterator[Piece]:
@@ -167,9 +167,9 @@ def _warn_of_unknown_words(saved: SavedModel, raw: Any) -> None:
     """Warn of columns that may be written otherwise than in the training rows: none of their words is known."""
     for column in saved.preprocessing.columns if isinstance(saved.preprocessing, Table) else ():
         if isinstance(column, CategoricalColumn) and len(raw) and (column.codes(raw[column.name]) < 0).all():
-            found = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)
+            word = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)
             say(
-                f"warning: column '{column.name}': the training rows have none of its words, such as '{found}'; the "
+                f"warning: column '{column.name}': the training rows have none of its words, such as '{word}'; the "
                 "model ignores them"
             )
 
@@ -227,19 +227,19 @@ def _of_table(
 
 def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: int) -> Any:
     """Return a piece of a table as the model takes raw rows: as it is, or as numbers."""
-    given = frame.drop(columns=[label]) if label in frame.columns else frame
+    features = frame.drop(columns=[label]) if label in frame.columns else frame
     if isinstance(saved.preprocessing, Table):
         try:
-            return saved.ordered(frame if label == saved.preprocessing.label else given)
+            return saved.ordered(frame if label == saved.preprocessing.label else features)
         except DataError as error:
             raise _InFileError(str(error)) from None
-    if saved.columns is None and given.shape[1] != _columns(saved):
+    if saved.columns is None and features.shape[1] != _columns(saved):
         raise _InFileError(
-            f"has {given.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
+            f"has {features.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
             "name the label with --label"
         )
     try:
-        numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(given).items()}
+        numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(features).items()}
     except DataError as error:
         raise _InFileError(str(error)) from None
     values = pd.DataFrame(numbers)
@@ -300,7 +300,7 @@ def check_free(path: Path | None, force: bool, read: Sequence[Path | str | None]
         return
     if not force:
         raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
-    if any(os.path.realpath(path) == os.path.realpath(each) for each in read if each is not None):
+    if any(os.path.realpath(path) == os.path.realpath(source) for source in read if source is not None):
         raise ConfigError(f"{path}: is read here, and would be overwritten; name another file")
 
 
@@ -324,7 +324,10 @@ def _predictions(
             yield _csv([["row", "label", *columns]]), 0
             begun = True
         rows = zip(range(piece.first_row, piece.first_row + len(piece)), labels, numbers.tolist(), strict=True)
-        yield _csv([[row, each, *(f"{number:.9g}" for number in more)] for row, each, more in rows]), len(piece)
+        yield (
+            _csv([[row, predicted, *(f"{number:.9g}" for number in more)] for row, predicted, more in rows]),
+            len(piece),
+        )
     if not begun:
         raise DataError(f"{data}: has no rows")
 
@@ -352,7 +355,9 @@ def evaluate(model: Path, data: str, label: str | None, options: TextOptions) ->
                 seen.append((piece.classes, scores))
     if not confusion.rows:
         raise DataError(f"{data}: has no rows")
-    labels, scores = (np.concatenate(each) for each in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
+    labels, scores = (
+        (np.concatenate(parts) for parts in zip(*seen, strict=True)) if seen else (np.zeros(0), np.zeros(0))
+    )
     _print_evaluation(saved, confusion, _ranked(saved, labels, scores) if len(labels) == confusion.rows else None)
     if _is_trained_on(saved, data):
         say(f"{data}: contains the rows that this model was trained on: expect larger errors on new rows")

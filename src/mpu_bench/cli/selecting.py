@@ -201,13 +201,13 @@ def _tried(source: Source, data: Data, budgets: tuple[int, ...], options: TryOpt
     if options.only is None:
         return every
     tried = _among(every, f"{options.only},{CONSTANT}")
-    if not any(each.is_own or (options.any and each.name != CONSTANT) for each in tried):
+    if not any(candidate.is_own or (options.any and candidate.name != CONSTANT) for candidate in tried):
         raise ConfigError(f"--only {options.only}: references are never chosen, but for --any; name a classifier, too")
     return tried
 
 
 def _among(every: list[Candidate], only: str) -> list[Candidate]:
-    known = {each.name: each for each in every}
+    known = {candidate.name: candidate for candidate in every}
     names = [name.strip() for name in only.split(",")]
     for name in names:
         if name not in known:
@@ -224,8 +224,8 @@ def _source(file: str, options: TryOptions) -> tuple[Source, Mapping[str, Any]]:
 def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
     code, is_new = 0, True
-    with tempfile.TemporaryDirectory(prefix="mpu-bench-") as kept:
-        session.folder = Path(kept)
+    with tempfile.TemporaryDirectory(prefix="mpu-bench-") as temporary:
+        session.folder = Path(temporary)
         with Display(console(stderr=True), session) as display:
             kept_at = -math.inf
 
@@ -276,10 +276,14 @@ def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any],
     shown.print(shown_table(outcome))
     for line in [*lines, *failures]:
         shown.tell(line)
-    written = [f"{each}: {words}" for each, words in _WRITTEN.items() if each in files or (folder / each).exists()]
+    written = [
+        f"{file_name}: {words}"
+        for file_name, words in _WRITTEN.items()
+        if file_name in files or (folder / file_name).exists()
+    ]
     page = choice.page(outcome, name, [*lines, *failures], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
-    say(f"in {folder}: report.html, {', '.join(each.partition(':')[0] for each in written)}")
+    say(f"in {folder}: report.html, {', '.join(entry.partition(':')[0] for entry in written)}")
     return outcome.chosen is not None
 
 
@@ -287,10 +291,10 @@ def _choice_files(
     session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the chosen model; return the files beside it, by name, and why one is not there."""
-    kept, outcome = session.choice(), session.outcome
-    if kept is None or outcome.chosen is None:
+    chosen, outcome = session.choice(), session.outcome
+    if chosen is None or outcome.chosen is None:
         return {}, []
-    (classifier, saved), bits = kept, None
+    (classifier, saved), bits = chosen, None
     if session.target is not None:
         bits = BITS[outcome.chosen.form]
     saved.save(folder / "model.mpu")

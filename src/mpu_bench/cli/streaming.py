@@ -89,13 +89,13 @@ def judge_online(
         raise DataError(f"{name}: no row was judged; give more --seconds")
     with alone_in(folder):
         with told_if_unwritable(folder):
-            for each in _WRITTEN:  # of an earlier stream
-                (folder / each).unlink(missing_ok=True)
+            for file_name in _WRITTEN:  # of an earlier stream
+                (folder / file_name).unlink(missing_ok=True)
         write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
         if stream.is_better:
             model_of(stream.finished(), source).save(folder / "model.mpu")
     _print(stream, name)
-    say(f"in {folder}: {', '.join(each for each in _WRITTEN if (folder / each).exists())}")
+    say(f"in {folder}: {', '.join(file_name for file_name in _WRITTEN if (folder / file_name).exists())}")
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
 
 
@@ -111,20 +111,20 @@ def _print(stream: Stream, name: str) -> None:
     """Print the table, the choice, and how far the metric moved along the stream."""
     words, chosen = METRICS[stream.metric], stream.chosen
     headings = ["classifier", f"{words}, %", f"last {stream.window:,} rows", "a row", "support vectors", "settings"]
-    every = sorted((*stream.contenders, *stream.references), key=lambda each: -each.value(stream.metric))
+    every = sorted((*stream.contenders, *stream.references), key=lambda classifier: -classifier.value(stream.metric))
     rows = [
         (
-            each.name,
-            f"{100 * each.value(stream.metric):.2f}",
-            f"{100 * each.rolling(stream.metric)[-1]:.2f}",
-            *_details(stream, each),
+            classifier.name,
+            f"{100 * classifier.value(stream.metric):.2f}",
+            f"{100 * classifier.rolling(stream.metric)[-1]:.2f}",
+            *_details(stream, classifier),
         )
-        for each in every
+        for classifier in every
     ]
     console().print(Drawn(Table(headings, rows, "lrrrrl"), framed=False))
     of = {row[0]: row[1] for row in rows}
     summary = f"{words} {of[chosen.name]} % on {stream.rows:,} rows, each predicted before it was learned"
-    summary += "".join(f"; {each.name}: {of[each.name]} %" for each in stream.references)
+    summary += "".join(f"; {reference.name}: {of[reference.name]} %" for reference in stream.references)
     test = f"Wilcoxon over blocks of {stream.block:,} rows with Bonferroni's correction, p = {stream.chance:.2g}"
     if stream.is_better:
         say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")

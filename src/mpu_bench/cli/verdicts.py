@@ -39,8 +39,8 @@ def check(results: Sequence[Path], baseline: Path | None, *, strict: bool, every
     """Print what `mpu-bench check` reports, and return whether nothing has changed; the parameters are the options."""
     if baseline is not None and not is_folder(baseline):
         raise StoreError(f"--baseline {baseline}: no such folder")
-    kept = baseline or (_BASELINE if _BASELINE.is_dir() else None)
-    checks = [check_folder(folder, kept) for folder in results or results_folders(Path("results"))]
+    against = baseline or (_BASELINE if _BASELINE.is_dir() else None)
+    checks = [check_folder(folder, against) for folder in results or results_folders(Path("results"))]
     if form == "table":
         _print(checks, bool(results) or everything, everything, console())
     elif form == "github":
@@ -48,7 +48,7 @@ def check(results: Sequence[Path], baseline: Path | None, *, strict: bool, every
         _summarize(checked.markdown_summary(checks))
     else:
         write((checked.json_text(checks) if form == "json" else checked.junit_text(checks, strict)) + "\n")
-    return not any(each.has_changed or (strict and each.differs) for each in checks)
+    return not any(result.has_changed or (strict and result.differs) for result in checks)
 
 
 def _summarize(text: str) -> None:
@@ -105,8 +105,8 @@ def print_overview(
     tables: Sequence[PaperTable], console: Terminal, listed: bool = True, everything: bool = False
 ) -> None:
     """Print how many verdicts there are of each kind, after the cells that speak against a paper, or all."""
-    for each in tables if listed else ():
-        print_cells(each.file, each.cells, everything, console)
+    for table in tables if listed else ():
+        print_cells(table.file, table.cells, everything, console)
     rows = [*overview_rows(tables), *by_paper(tables)[-1:]]
     present = [verdict for verdict in Verdict if any(row[verdict] for row in rows)]
     headings = ["paper", "table", *(verdict.word for verdict in present)]
@@ -114,7 +114,7 @@ def print_overview(
         [
             row["paper"],
             _NAMES.get(row["table"], row["table"]),
-            *(styled(str(row[each] or ""), each.finding.terminal) for each in present),
+            *(styled(str(row[verdict] or ""), verdict.finding.terminal) for verdict in present),
         ]
         for row in rows
     ]
@@ -125,15 +125,15 @@ def print_overview(
 
 def print_differences(left: Results, right: Results, differences: Sequence[Difference], console: Terminal) -> None:
     """Print the runs that differ, and a line on seconds."""
-    faulty = [each for each in differences if each.mismatches]
+    faulty = [difference for difference in differences if difference.mismatches]
     if faulty:
         rows = [
             (
-                each.name,
-                reason("; ".join(change.words("first", "second") for change in each.mismatches)),
-                "" if each.ratio is None else f"{each.ratio:.2f}",
+                difference.name,
+                reason("; ".join(change.words("first", "second") for change in difference.mismatches)),
+                "" if difference.ratio is None else f"{difference.ratio:.2f}",
             )
-            for each in faulty
+            for difference in faulty
         ]
         console.print(Drawn(Table(("run", "differs in", "ratio of seconds"), rows, "lll")))
     words = (
@@ -142,12 +142,12 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
         else "processors or library versions differ, or are not recorded: counts may differ by rounding"
     )
     console.tell(f"{left.folder} and {right.folder}: {words}")
-    ratios = [each.ratio for each in differences if each.ratio is not None]
+    ratios = [difference.ratio for difference in differences if difference.ratio is not None]
     median = (
         f"; undisturbed runs take {statistics.median(ratios):.2f} times the second's seconds (median)" if ratios else ""
     )
     console.tell(f"{len(differences)} runs in both, {len(faulty)} differ{median}")
-    if others := sum(not each.is_same_run for each in differences):
+    if others := sum(not difference.is_same_run for difference in differences):
         console.tell(f"{others} of them differ in settings such as stop:, in the data, or in the version of the solver")
 
 
@@ -155,8 +155,8 @@ def print_changes(checks: Sequence[Check], console: Terminal) -> None:
     """Print the runs, verdicts and seconds that have changed from the baseline, and a summary."""
     rows = [
         (name, what, styled(reason(words), (Finding.AGAINST if is_fault else Finding.NOTHING).terminal))
-        for each in checks
-        for name, what, words, is_fault in checked.lines(each)
+        for result in checks
+        for name, what, words, is_fault in checked.lines(result)
     ]
     if rows:
         console.print(Drawn(Table(("experiment", "what", "change"), rows, "lll")))
