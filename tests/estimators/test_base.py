@@ -295,7 +295,7 @@ def test_max_iter_is_of_each_machine(multi_class: str) -> None:
 def test_machines_that_did_not_begin_are_told() -> None:
     X, y = load_iris(return_X_y=True)
     model = mpu_bench.MarginPerceptronClassifier(max_iter=10**9, max_seconds=1e-9, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"max_seconds = 1e-09, .*; 2 of its machines did not begin"):
+    with pytest.warns(ConvergenceWarning, match=r"max_seconds = 1e-09, .*; 2 of its binary subproblems did not begin"):
         model.fit(X, (y + 2) % 3)
 
 

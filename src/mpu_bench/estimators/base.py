@@ -305,7 +305,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         how = f"was stopped by {stopped} = {getattr(self, stopped)}, before its own end" if stopped else _FAR
         notes = [f"{type(self).__name__} {how}"]
         if isinstance(solver, Multiclass) and (left := len(state.pairs) - len(problems)):
-            notes.append(f"{left} of its machines did not begin, and have no vote")
+            notes.append(f"{left} of its binary subproblems did not begin, and have no vote")
         warn("; ".join(filter(None, [*notes, doubt, self._cure(stopped, X)])))
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
@@ -346,7 +346,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c).
 
-        With ``multi_class="ovo"`` a class's score is its votes, with a part below 1/3 for the machines' scores.
+        With ``multi_class="ovo"`` a class's score is its votes, with a part below 1/3 for their scores.
         """
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores

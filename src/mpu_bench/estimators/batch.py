@@ -34,7 +34,7 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     multi_class : {"ovr", "ovo"}
         How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
-        How many machines are trained at a time, each on a thread.
+        How many binary subproblems are trained at a time, each on a thread.
     max_seconds : float, optional
         After which training ends, compiling left out.
     random_state : int, RandomState or None

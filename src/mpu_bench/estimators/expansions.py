@@ -15,7 +15,7 @@ from mpu_bench.kernels import Kernel, Linear
 
 
 def machines_of(model: Model) -> Any:
-    """Return the machines of a model of several classes, or the model, which is one."""
+    """Return the models of the binary subproblems, or the model, where there is no vote."""
     return model.machines if isinstance(model, MulticlassModel) else model
 
 
@@ -41,7 +41,7 @@ def weights_of(model: Model) -> NDArray[np.float64] | None:
 
 
 def coefficients_of(machines: Any) -> NDArray[np.float64]:
-    """Return the coefficients of machines that share their vectors, shape (p, m)."""
+    """Return the coefficients of models that share their vectors, shape (p, m)."""
     if isinstance(machines, KernelModel):
         return machines.coefficients.T
     whole = np.zeros((len(machines.biases), len(machines.starts) - 1))

@@ -72,7 +72,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     multi_class : {"ovr", "ovo"}
         How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
-        How many machines are trained at a time, each on a thread.
+        How many binary subproblems are trained at a time, each on a thread.
     max_iter : int or None
         The most passes over the training rows, of each binary subproblem; None: no such bound, and ``margin="hard"`` on
         data that are not separable may have no end.
