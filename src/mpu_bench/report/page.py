@@ -60,7 +60,7 @@ def shown(folder: Path) -> dict[str, Any]:
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         environments, options, name = results.environments(), results.fact("options") or [], results.name
         by_program = results.fact("given")  # by a program: no command repeats it
-        date = results.fact("date") or ""  # of kept results
+        date = results.fact("date") or ""  # of the baseline
         drawings = [Drawing.model_validate(entry) for entry in results.fact("figures") or ()]
     runs = machines.located(records, environments)
     rows, means = machines.with_runs(rows, runs), machines.with_runs(means, runs)
@@ -260,7 +260,7 @@ def environment() -> jinja2.Environment:
 
 
 def _date(experiments: Sequence[Mapping[str, Any]]) -> str:
-    """Return the day of the results where all are kept ones, so that the same results give the same pages; or today."""
+    """Return the day of the results where all are of the baseline, so that the same results give the same pages; or today."""
     dates = [experiment["date"] for experiment in experiments]
     return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
 
