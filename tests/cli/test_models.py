@@ -124,7 +124,7 @@ def test_evaluate_counts_what_is_predicted_for_what(called, place: Path, model: 
         ("more," + HEADING + "1,39,state,0,40\n", "also has 'more'"),
         (HEADING + ROWS + "39,state,perhaps,40\n", "row 4: its label 'perhaps' is none of the model's"),
         (HEADING + ROWS + "39,state,0,many\n", "row 4, column 'hours': 'many' is not a finite number"),
-        (HEADING.replace("label", "y") + ROWS, "has no column 'label'; name that with --label"),
+        (HEADING.replace("label", "y") + ROWS, "has no column 'label'; name the label with --label"),
         ("0 1:1 2:2\n", "is svmlight; the model needs a table with named columns"),
     ],
 )
@@ -142,6 +142,13 @@ def test_a_feature_is_no_label(called, place: Path, model: str) -> None:
     code, said = called("evaluate", model, "rows.csv", "--label", "age")
     assert (code, said.count("\n") <= 2) == (2, True)
     assert "'age' cannot be the label: the model takes this column as a feature" in said
+
+
+@pytest.mark.parametrize("verb", ["predict", "evaluate"])
+def test_a_label_that_is_no_column_is_one_message(called, model: str, verb: str) -> None:
+    code, said = called(verb, model, "rows.csv", "--label", "NAME")
+    assert (code, said.count("\n") <= 2) == (2, True)
+    assert "rows.csv: has no column 'NAME'; name the label with --label. Its columns: age, " in said
 
 
 def test_nothing_is_left_where_a_row_cannot_be_predicted(called, place: Path, model: str) -> None:

@@ -148,7 +148,8 @@ def _of_file(saved: SavedModel, file: UserFile, label: str | None, labelled: boo
             raise _InFileError("is svmlight, to which --label does not apply: the label is the first word of a line")
         parts: Iterator[tuple[Any, list[str] | None]] = _of_vectors(saved, file)
     else:
-        parts = _of_table(saved, file, label or _label_of(saved, file, labelled), labelled)
+        known = label or _label_of(saved, file, labelled)
+        parts = _of_table(saved, file, known, must_have=labelled or label is not None)
     first = 1
     for raw, labels in parts:
         try:
@@ -211,11 +212,11 @@ def _label_of(saved: SavedModel, file: UserFile, labelled: bool) -> str | None:
 
 
 def _of_table(
-    saved: SavedModel, file: UserFile, label: str | None, labelled: bool
+    saved: SavedModel, file: UserFile, label: str | None, *, must_have: bool
 ) -> Iterator[tuple[Any, list[str] | None]]:
-    if labelled and label not in file.columns:
+    if must_have and label not in file.columns:
         wanted = f"no column '{label}'" if label else "no column with the label"
-        raise _InFileError(f"has {wanted}; name that with --label. Its columns: {', '.join(file.columns[:20])}")
+        raise _InFileError(f"has {wanted}; name the label with --label. Its columns: {', '.join(file.columns[:20])}")
     if isinstance(saved.preprocessing, Table) and label in saved.preprocessing.seen_columns:
         raise _InFileError(f"'{label}' cannot be the label: the model takes this column as a feature")
     first = 1
