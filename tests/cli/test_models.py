@@ -278,6 +278,33 @@ def test_a_model_that_could_not_be_written_is_saved_another_time(place: Path, mp
     assert mpu_bench(*command).returncode == 0
     assert len(list(in_the_way.iterdir())) == len(rows()) == 2
     assert [row["reason"] for row in rows()] == ["", ""]
+    saved = sorted(in_the_way.iterdir())
+    for file in saved:  # a folder in the place of each: not the folder of all, but the file is in the way
+        file.unlink()
+        file.mkdir()
+    assert mpu_bench(*command).returncode == 0
+    assert all("the model could not be written: " in row["reason"] for row in rows())
+    assert [row["unsavable"] for row in rows()] == ["", ""]
+    for file in saved:
+        file.rmdir()
+    assert mpu_bench(*command).returncode == 0
+    assert all(file.is_file() for file in saved)
+
+
+def test_a_run_by_two_names_has_a_model_by_each(mpu_bench: Called, place: Path) -> None:
+    data = "checkerboard: {rows: 300, test_rows: 50"
+    (place / "tried.yaml").write_text(
+        f"name: tried\ndatasets: [{{{data}}}}}, {{{data}, as: again}}}}]\nsolvers: [{{dcd: {{C: 1}}}}]\n"
+        "stop: {passes: 20}\n",
+        encoding="utf-8",
+    )
+    assert mpu_bench("run", "tried.yaml", "--save-models").returncode == 0
+    one, other = sorted((place / "results/tried/models").iterdir())
+    assert (one.name[:6], other.name[:13]) == ("again-", "checkerboard-")
+    assert one.read_bytes() == other.read_bytes()
+    one.unlink()
+    assert mpu_bench("run", "tried.yaml", "--save-models").returncode == 0
+    assert one.is_file()
 
 
 def test_options_of_files_are_refused_for_a_dataset(called, place: Path, model: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -44,11 +44,11 @@ class Task:
     """A run that is ready: the key of its result, what it may take, and what it needs of other runs.
 
     ``optimum`` is what the run's objective is set against, if that is known, and ``optimum_gap`` how far it may be off.
-    ``fastest_probe`` is the shortest of this machine that is known, in processor seconds. ``model_file`` is where its
-    model is saved, if it is. ``fingerprint`` is that of the data as the plan knows them. Runs of one ``group`` belong
-    on one machine; ``host`` is the name of the one that has run others of them before. ``matrices`` is the folder of
-    the kernel matrices that runs share, if they do. ``code`` is the key of the machine code that it needs; with
-    ``only_compiles`` that is compiled, and nothing is run.
+    ``fastest_probe`` is the shortest of this machine that is known, in processor seconds. ``model_files`` are where its
+    model is saved, if it is: one for each name of its data. ``fingerprint`` is that of the data as the plan knows them.
+    Runs of one ``group`` belong on one machine; ``host`` is the name of the one that has run others of them before.
+    ``matrices`` is the folder of the kernel matrices that runs share, if they do. ``code`` is the key of the machine
+    code that it needs; with ``only_compiles`` that is compiled, and nothing is run.
     """
 
     run_id: str
@@ -58,7 +58,7 @@ class Task:
     optimum: float | None = None
     optimum_gap: float = 0.0
     fastest_probe: float = math.inf
-    model_file: Path | None = None
+    model_files: Sequence[Path] = ()
     fingerprint: str = ""
     group: str = ""
     host: str = ""

@@ -199,14 +199,17 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         return wanted <= store.finished(needs)
 
 
-def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, Path]:
-    """Return where the models of the selected runs are saved, by the keys of the runs; trials and optima have none."""
-    return {
-        each.run_id: model_file(folder.absolute(), each.record())
-        for each in planned
-        if id(each.run) in selected and each.run.trial is None and each.run_id
-        if each.run.solver.name not in OPTIMUM_SOLVERS
-    }
+def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, list[Path]]:
+    """Return where the models of the selected runs are saved, by the keys of the runs; trials and optima have none.
+
+    Runs of the same data by two names have one key, and a file by each name.
+    """
+    found: dict[str, list[Path]] = {}
+    for each in planned:
+        is_saved = each.run.trial is None and each.run_id and each.run.solver.name not in OPTIMUM_SOLVERS
+        if is_saved and id(each.run) in selected:
+            found.setdefault(each.run_id, []).append(model_file(folder.absolute(), each.record()))
+    return found
 
 
 def _groups(
@@ -229,9 +232,9 @@ def _groups(
     return {key: (name, before.get(name, "")) for key, name in names.items()}
 
 
-def _without_model(model_files: Mapping[str, Path], done: Collection[str], store: Store) -> set[str]:
+def _without_model(model_files: Mapping[str, Sequence[Path]], done: Collection[str], store: Store) -> set[str]:
     """Return the keys of runs that are done and whose model is not there, though it can be saved."""
-    lacking = {key for key, path in model_files.items() if key in done and not files.is_file(path)}
+    lacking = {key for key, paths in model_files.items() if key in done and not all(map(files.is_file, paths))}
     return {key for key in lacking if not (row := store.row(key)) or not row.unsavable}
 
 
@@ -259,7 +262,7 @@ class _Session:
     pool: Pool
     listener: Listener
     needs: Needs
-    model_files: Mapping[str, Path]
+    model_files: Mapping[str, Sequence[Path]]
     groups: Mapping[str, tuple[str, str]]
     matrices: Path
     _started: dict[str, _Started] = field(default_factory=dict)
@@ -324,7 +327,7 @@ class _Session:
             optimum=optimum.dual_objective,
             optimum_gap=optimum.gap or 0.0,
             fastest_probe=self._fastest_probe,
-            model_file=self.model_files.get(planned.run_id),
+            model_files=self.model_files.get(planned.run_id, ()),
             fingerprint=(planned.description and planned.description.fingerprint) or "",
             group=group,
             host=host,

@@ -35,7 +35,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.progress import Advance
 from mpu_bench.data.prepare.load import load_problem, preprocessing_of, training_content
-from mpu_bench.errors import DataError, UserError
+from mpu_bench.errors import DataError, StoreError, UserError
 from mpu_bench.experiment import bind, disturbance, machine_code, shared_matrix, trace
 from mpu_bench.experiment.messages import (
     Aside,
@@ -53,6 +53,7 @@ from mpu_bench.experiment.messages import (
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import holdout
+from mpu_bench.files import told_if_unwritable
 from mpu_bench.guard.messages import Channel
 from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.models.classes import Classes
@@ -320,7 +321,7 @@ class RunExecutor:
 
 def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     """Save the model of a run if requested; return why it is not, if so, and whether it never can be."""
-    if task.model_file is None or traced.status is RunStatus.DIVERGED:
+    if not task.model_files or traced.status is RunStatus.DIVERGED:
         return "", False
     card = catalog.card(task.run.dataset.name, task.run.dataset.options)
     try:
@@ -329,12 +330,14 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
             preprocessing = None
         classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)
         saved = SavedModel(traced.model, classes, problem.features, preprocessing, origin=origin)
-        task.model_file.parent.mkdir(parents=True, exist_ok=True)
-        saved.save(task.model_file)
+        for path in task.model_files:
+            with told_if_unwritable(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            saved.save(path)
+    except StoreError as error:
+        return f"{NOT_WRITTEN}{error}", False
     except UserError as error:
         return f"{NOT_SAVED}{error}", True
-    except OSError as error:
-        return f"{NOT_WRITTEN}{task.model_file}: {error.strerror}", False
     return "", False
 
 

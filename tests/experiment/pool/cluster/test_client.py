@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import sys
@@ -48,6 +49,10 @@ def make(asked: Request) -> Any:
             raise RuntimeError("the worker is confused")
         case 5:
             return "what no worker sends"
+        case 8 if name != "two":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        case 9:
+            raise OSError(errno.ENOSPC, "No space left on device")
         case 7 if name in ("left", "right"):
             time.sleep(60)
         case 6 if name != "two":
@@ -149,6 +154,18 @@ def test_what_a_machine_refuses_another_makes_or_the_row_says_why(client: Client
     assert all(f"{name}: no way out" in record.reason for name in ("one", "two", "three"))
 
 
+def test_a_full_disk_is_that_of_a_machine_and_no_lost_worker(client: Client, task: Callable[..., Task]) -> None:
+    somewhere, everywhere = task(8), task(9)
+    said = list[str]()
+    with ClusterPool(client, say=said.append, make=make, about=about) as pool:
+        found = do(pool, [somewhere, everywhere])
+    assert found[somewhere.run_id].environment == {"id": "two", "host": "two"}
+    record = found[everywhere.run_id].record
+    assert record.status == "error"
+    assert all(f"{name}: OSError: [Errno 28] No space left" in record.reason for name in ("one", "two", "three"))
+    assert not any("is lost" in line for line in said)
+
+
 def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client, task: Callable[..., Task]) -> None:
     said = list[str]()
     with ClusterPool(client, say=said.append, make=make, about=about) as pool:
@@ -179,7 +196,7 @@ def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[
 
 
 def test_what_a_worker_raises_or_sends_is_a_row(client: Client, task: Callable[..., Task], tmp_path: Path) -> None:
-    raising, wrong, good = task(4), task(5), task(0, model_file=tmp_path / "models" / "m.mpu")
+    raising, wrong, good = task(4), task(5), task(0, model_files=[tmp_path / "models" / "m.mpu"])
     with ClusterPool(client, make=make, about=about) as pool:
         found = do(pool, [raising, wrong, good])
     assert "RuntimeError: the worker is confused" in found[raising.run_id].record.reason

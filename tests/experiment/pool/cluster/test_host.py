@@ -129,6 +129,8 @@ def test_data_that_cannot_be_written_are_one_message(tmp_path: Path, monkeypatch
     (tmp_path / "there").write_text("a file where the folder should be", encoding="utf-8")
     with pytest.raises(StoreError, match="cannot be written"):
         host.expect("digits", b"{}")
+    with pytest.raises(StoreError, match="cannot be written"):
+        host.arrived("digits")
 
 
 def test_no_piece_leaves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -363,6 +363,8 @@ class ClusterPool(Pool):
                 self._waiting.append(run)
             case KilledWorker():
                 self._end(run, RunStatus.CRASHED, f"lost with its worker on {run.machine}: {result}")
+            case OSError():  # such as a full disk
+                self._refuse(run, Refused(RunStatus.ERROR, f"{type(result).__name__}: {result}"))
             case _:
                 reason = f"worker {', '.join(run.workers)}: {type(result).__name__}: {result}"
                 self._end(run, RunStatus.ERROR, reason)
@@ -449,10 +451,9 @@ def _result_of(future: Future[Any]) -> Any:
     """Return what a run's task has returned, or the exception it has raised; None if it is lost."""
     try:
         return future.result(timeout=_SECONDS_TO_RECEIVE)
-    except (CancelledError, TimeoutError, OSError, Unwanted):
-        return None
     except BaseException as error:
-        return error
+        is_of_connection = isinstance(error, OSError) and future.status != "error"  # which is of the task itself
+        return None if is_of_connection or isinstance(error, CancelledError | Unwanted) else error
 
 
 def _misfit(answer: object) -> str:
@@ -468,8 +469,7 @@ def _misfit(answer: object) -> str:
 
 def _with_model(outcome: Outcome, model: bytes) -> Outcome:
     """Write the model that came with an outcome."""
-    path = outcome.task.model_file
-    if path is not None and model:
+    for path in outcome.task.model_files if model else ():
         try:
             files.write_all(path.parent, {path.name: model})
         except StoreError as error:

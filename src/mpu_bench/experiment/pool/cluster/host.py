@@ -214,7 +214,7 @@ def make_here(request: Request, report: Callable[[News | str], None], is_wanted:
                 request.task,
                 run=run,
                 home=home,
-                model_file=model_file if request.task.model_file is not None else None,
+                model_files=[model_file] if request.task.model_files else (),
                 matrices=None,  # whose folder is on another machine
                 fastest_probe=_slot.fastest_probe,  # of this machine
             )
@@ -325,11 +325,15 @@ def receive(name: str, file: str, start: int, piece: bytes) -> None:
 
 
 def arrived(name: str) -> None:
-    """Rename a dataset, all of whose files have arrived, to its final path."""
+    """Rename a dataset, all of whose files have arrived, to its final path; raises as `expect`."""
     folder, coming = _folders(name)
     shutil.rmtree(folder, ignore_errors=True)  # of other content
-    with suppress(FileExistsError, FileNotFoundError):  # as another client has put there
-        coming.rename(folder)
+    with files.told_if_unwritable(folder):
+        try:
+            coming.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # where another client has put it
+                raise
 
 
 def _folders(name: str) -> tuple[Path, Path]:
