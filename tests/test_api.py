@@ -251,7 +251,7 @@ def test_a_hostile_name_is_only_a_word(results: mpu_bench.Results, tmp_path: Pat
         ({"solvers": [{"mpu": {"C": 0}}]}, {}, "the config: solvers.mpu.C: must be greater than 0, not 0"),
         ({"solver": []}, {}, "the config: solver: unknown key; did you mean 'solvers'?"),
         ({"repeats": object()}, {}, "the config: holds what no YAML file can"),
-        ({}, {"settings": {"solvers.dcd.D": 1}}, "--set solvers.dcd.D=1: solvers.dcd.D: unknown key"),
+        ({}, {"settings": {"solvers.dcd.D": 1}}, "--set solvers.dcd.D=1: unknown key"),
         ({}, {"settings": {"stop.passes": object()}}, "settings: holds what no YAML file can: Object of type object"),
         ({}, {"only": {"solver": "pegasos"}}, "no run has solver 'pegasos'"),
         ({}, {"profile": "ci"}, "the config: there is no profile 'ci'"),

@@ -326,7 +326,8 @@ def wanted(error: Any) -> str:
 
 
 def _line(document: Document, key: Key, message: str) -> str:
-    return ": ".join(filter(None, [document.location(key), dotted(key), message]))
+    named = "" if document.locations.below(key).names_key else dotted(key)
+    return ": ".join(filter(None, [document.location(key), named, message]))
 
 
 def _steps_in(value: Any, steps: Key, kind: str) -> Iterator[str | int]:

@@ -76,10 +76,13 @@ class Locations:
         Such as ``adult.yaml, line 7``; empty where nobody wrote the key.
     steps : dict
         What stands below, by key or position.
+    names_key : bool
+        Whether the text names the key, as an option does.
     """
 
     text: str = ""
     steps: dict[str | int, Locations] = field(default_factory=dict)
+    names_key: bool = False
 
     def _step(self, step: str | int) -> Locations | None:
         return self.steps.get(step) or self.steps.get(str(step))  # a class may be called 8

@@ -155,13 +155,13 @@ def test_names_of_the_project_are_its_own(mine: Path, called: Call) -> None:
     [
         (["--label", "answr"], "mine.csv: has no column 'answr'; did you mean 'answer'?"),
         (["--positive", "maybe"], "no class 'maybe' can be positive; choose from no, yes"),
-        (["--split", "1.5"], "--split: split: must be less than 1"),
-        (["--scale", "log"], "--scale: scale: must be 'none', 'standard' or 'unit-interval'"),
-        (["--missing", "zero"], "--missing: missing: must be 'refuse', 'median' or 'drop'"),
+        (["--split", "1.5"], "--split: must be less than 1"),
+        (["--scale", "log"], "--scale: must be 'none', 'standard' or 'unit-interval'"),
+        (["--missing", "zero"], "--missing: must be 'refuse', 'median' or 'drop'"),
         (["--test", "none.csv"], "none.csv: cannot be read: No such file or directory"),
         (["--test", "mine.csv", "--split", "0.5"], "the test part comes from a file of its own"),
         (["--label", "age"], "different numbers suggest regression"),
-        (["--separator", "||"], "--separator: separator: "),
+        (["--separator", "||"], "--separator: "),
         (["--first-index", "0"], "is a table, to which 'first_index' does not apply"),
     ],
 )

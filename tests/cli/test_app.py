@@ -20,7 +20,7 @@ from mpu_bench.cli.app import app, call
     ("arguments", "message"),
     [
         (["run", "absent.yaml"], "absent.yaml: no such config file"),
-        (["run", "tried.yaml", "--set", "solvers.dcd.C=-1"], "solvers.dcd.C: must be greater than 0"),
+        (["run", "tried.yaml", "--set", "solvers.dcd.C=-1"], "--set solvers.dcd.C=-1: must be greater than 0"),
         (["run", "tried.yaml", "--profile", "ci"], "no profile 'ci'"),
         (["run", "tried.yaml", "--only", "solver=svm"], "no run has solver 'svm'"),
         (["run", "quickstart", "--only", "solver=mpu", "--only", "solver=dcd"], "give --only solver=A,B"),

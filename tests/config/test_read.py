@@ -96,9 +96,9 @@ def test_a_setting_overrides_a_key(read, setting: str, look, value: object) -> N
     ("setting", "message"),
     [
         ("repeats", "must be written key=value"),
-        ("repeats=0", "--set repeats=0: repeats: must be"),
+        ("repeats=0", "--set repeats=0: must be"),
         ("solvers.dcd.C=1", "there is no 'dcd' in this config; "),
-        ("solvers.mpu.c=1", "solvers.mpu.c: unknown key"),
+        ("solvers.mpu.c=1", "--set solvers.mpu.c=1: unknown key"),
         ("stop.seconds=[", "the value is not YAML"),
         ("repeats.x=1", "'repeats' holds no keys"),
         ("repeats.x.y=1", "'x' stands below a value"),
@@ -120,7 +120,7 @@ def test_options_override_the_config(read) -> None:
 
 def test_a_wrong_size_of_memory_names_the_option(refused) -> None:
     for wrong in ("much", "0", "-1GB"):
-        assert "--kernel-memory: kernel_memory: " in refused(HEAD + "solvers: [mpu]\n", kernel_memory=wrong)
+        assert "--kernel-memory: " in refused(HEAD + "solvers: [mpu]\n", kernel_memory=wrong)
 
 
 @given(
@@ -241,7 +241,7 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
         ("a." * 60 + "b=1", "lies more than 50 levels deep"),
         ("stop=" + "[" * 60 + "]" * 60, "lies more than 50 levels deep"),
         ("stop.seconds=!!int x", "--set stop.seconds=!!int x: 'x' is no whole number"),
-        ("stop.seconds=2001-99-99", "stop.seconds: must be a valid number, not '2001-99-99'"),
+        ("stop.seconds=2001-99-99", "--set stop.seconds=2001-99-99: must be a valid number, not '2001-99-99'"),
         ("stop=&a [*a]", "lies more than 50 levels deep"),
         ("stop={[a]: 1}", "a key must be a word, not a list"),
         ("stop={null: 1}", "a key must be a word, and 'null' means nothing"),
@@ -252,7 +252,7 @@ def test_what_is_no_plugin_file_is_told(refused, tmp_path: Path, plugin: str, wo
         ("name=\x1b[31m", "holds a character that cannot be shown"),
         ('name="\\e[31m"', "a text holds a character that cannot be shown"),
         ("solvers.mpu={1: 2}", "'solvers' holds no keys"),
-        ("version=2", "version: must be 1, not 2"),
+        ("version=2", "version=2: must be 1, not 2"),
         ("stop={1: 2}", "stop: a key must be a word, not 1"),
     ],
 )

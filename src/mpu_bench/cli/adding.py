@@ -65,7 +65,9 @@ def wishes_of(options: Mapping[str, Any], verb: str) -> Wishes:
     ConfigError
         Naming the option.
     """
-    steps: dict[str | int, Locations] = {key: Locations(f"--{key.replace('_', '-')}") for key in options}
+    steps: dict[str | int, Locations] = {
+        key: Locations(f"--{key.replace('_', '-')}", names_key=True) for key in options
+    }
     wishes: Wishes = Document(dict(options), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
     return wishes
 

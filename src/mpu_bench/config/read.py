@@ -188,7 +188,7 @@ def override(
     for key, value in keys.items():
         if value is not None:
             option = f"--{key.replace('_', '-')}"
-            changes.append(Change((key,), value, Locations(option)))
+            changes.append(Change((key,), value, Locations(option, names_key=True)))
             options += [option, str(value)]
             words += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
     return document.changed(changes), tuple(options), "; ".join(words)
@@ -223,4 +223,4 @@ def _of_setting(setting: str) -> Change:
     if setting != plain(setting, 12 * len(setting)):
         raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
     value, _ = yaml_text.load(text, source, ConfigError, has_lines=False)
-    return Change(tuple(dotted.split(".")), value, Locations(source))
+    return Change(tuple(dotted.split(".")), value, Locations(source, names_key=True))
