@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -223,6 +225,21 @@ def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) ->
     assert "dcd" in output
     assert "Traceback" not in errors
     assert kept.exists()
+
+
+def test_interrupted_while_its_picture_is_drawn_it_keeps_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = SimpleNamespace(save=lambda path: path.write_bytes(b"a model"))
+    session = Mock(target=None, **{"choice.return_value": (Mock(), saved)})
+    monkeypatch.setattr(selecting, "_keep_table", Mock())
+    monkeypatch.setattr(selecting, "_differs", lambda *_: "")
+    monkeypatch.setattr(selecting, "config_of", lambda *_, **__: "name: again\n")
+    monkeypatch.setattr(selecting, "exports_of", lambda *_: ({}, []))
+    monkeypatch.setattr(selecting.front, "drawn", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        selecting._keep(session, Mock(), file="mine.csv", wishes={}, folder=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mpu", "repeat.yaml"]
 
 
 def test_what_is_said_of_a_file_is_refused_for_a_dataset(mpu_bench_command: Called, place: Path) -> None:

@@ -268,9 +268,8 @@ def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any],
     """Write the answer: table, picture, page, model and config; say it, and return whether something was chosen."""
     outcome, name = session.outcome, session.source.dataset
     _keep_table(outcome, folder)
-    files: dict[str, Any] = front.drawn(outcome, name) if outcome.front else {}
-    exports, failures = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
-    files |= exports
+    files, failures = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
+    files |= front.drawn(outcome, name) if outcome.front else {}
     lines = choice.sentences(outcome, name)
     shown = console()
     shown.print(shown_table(outcome))
@@ -290,15 +289,12 @@ def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any],
 def _choice_files(
     session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
-    """Write the chosen model; return the files beside it, by name, and why one is not there."""
+    """Write the chosen model and its config; return the files beside them, by name, and why one is not there."""
     chosen, outcome = session.choice(), session.outcome
     if chosen is None or outcome.chosen is None:
         return {}, []
-    (classifier, saved), bits = chosen, None
-    if session.target is not None:
-        bits = BITS[outcome.chosen.form]
+    classifier, saved = chosen
     saved.save(folder / "model.mpu")
-    files, failures = exports_of(saved, data.sample, bits)
     config = config_of(
         classifier,
         session.source,
@@ -309,7 +305,8 @@ def _choice_files(
         threshold=outcome.chosen.threshold,
         differs=_differs(outcome.chosen, session, data),
     )
-    return files | {"repeat.yaml": config}, failures
+    write_all(folder, {"repeat.yaml": config})
+    return exports_of(saved, data.sample, None if session.target is None else BITS[outcome.chosen.form])
 
 
 def _differs(chosen: Row, session: Session, data: Data) -> str:
