@@ -15,10 +15,6 @@ VALUE = Cell("value", "bpegasos-table1", 2, "usps", "projectron++", "100", colum
              measured=80.44, measured_std=1.234, count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
 
 
-def no_seconds(_cell):
-    return ""
-
-
 def numbers(text):
     return re.sub(r" ±.*", "", text)
 
@@ -27,7 +23,7 @@ def numbers(text):
 def test_every_number_of_print_stands_in_its_table_once(name):
     """Facts of a dataset are named in every row of the CSV, and stand in one line of the table."""
     layout = printed.layouts()[name]
-    table = printed.table(name, [replace(VALUE, table=name, row=0)], no_seconds)
+    table = printed.table(name, [replace(VALUE, table=name, row=0)])
     shown = [str(cell) for row in table.rows for cell in row if cell.rows]
     for column in (each if isinstance(each, str) else each.column for each in layout.numbers):
         for row in published.table(name):
@@ -44,7 +40,7 @@ def test_every_number_of_print_stands_in_its_table_once(name):
 
 def test_a_cell_has_the_measured_number_with_its_verdict():
     other = replace(VALUE, measured=70.0, verdict=Verdict.NOT_REPRODUCED)
-    table = printed.table("bpegasos-table1", [VALUE], no_seconds, [("tuned", other)])
+    table = printed.table("bpegasos-table1", [VALUE], [("tuned", other)])
     entry = next(cell for cell in table.rows[0] if cell == "81.1 ±3.2")
     assert [(each.text, each.verdict, each.experiment) for each in entry.measured] == [
         ("80.44 ±1.23", Verdict.REPRODUCED, ""),
@@ -54,8 +50,8 @@ def test_a_cell_has_the_measured_number_with_its_verdict():
 
 def test_seconds_stand_beside_their_ratio():
     ratio = Cell("ratio", "mpu-table2", 1, "adult", "mpu", column="seconds", over="dcd", published=0.5, measured=0.94,
-                 count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
-    table = printed.table("mpu-table2", [ratio], lambda _cell: "0.021")
+                 count=5, verdict=Verdict.REPRODUCED, seconds="0.021")  # fmt: skip
+    table = printed.table("mpu-table2", [ratio])
     assert table.rows[0][1].measured == (
         Measured("0.021", Verdict.REPRODUCED, "reproduced: 0.94 of dcd's, printed 0.5"),
     )
@@ -63,7 +59,7 @@ def test_seconds_stand_beside_their_ratio():
 
 @pytest.mark.parametrize("name", published.names())
 def test_latex_has_as_many_cells_in_every_line(name):
-    table = printed.table(name, [replace(VALUE, table=name, row=0)], no_seconds)
+    table = printed.table(name, [replace(VALUE, table=name, row=0)])
     text = tables.latex(table)
     lines = [line for line in text.splitlines() if "&" in line]
     for line in lines:
@@ -73,4 +69,4 @@ def test_latex_has_as_many_cells_in_every_line(name):
 
 
 def test_a_table_without_any_cell_is_not_shown():
-    assert printed.table("mpu-table1", [VALUE], no_seconds) is None
+    assert printed.table("mpu-table1", [VALUE]) is None

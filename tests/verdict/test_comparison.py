@@ -127,6 +127,14 @@ def test_seconds_are_judged_as_ratios_and_only_undisturbed_ones():
     assert judged(rows[:1], published="mpu-table1")["adult", "mpu", "seconds"].verdict == Verdict.NOT_RUN
 
 
+def test_seconds_are_those_of_the_row_that_answers():
+    rows = [row("adult", "mpu", train_seconds=seconds) | {"kernel": kernel}
+            for kernel, seconds in (("linear", 1.0), ("polynomial(degree=1)", 2.0))]  # fmt: skip
+    cells = comparison.compare(summaries(rows), Evidence(), Judging(published=["mpu-table1"]))
+    found = [cell.seconds for cell in cells if (cell.dataset, cell.solver, cell.column) == ("adult", "mpu", "seconds")]
+    assert [float(text) for text in found] == [1.0, 2.0]
+
+
 def test_seconds_of_two_machines_make_no_ratio():
     def made_on(*machines):
         runs = [{"split": None, "seed": seed, "made_on": each, "comparable_seconds": 1.0}

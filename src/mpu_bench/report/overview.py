@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,10 @@ from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import csv_text, write_all
-from mpu_bench.quantities import QUANTITIES, format_number
+from mpu_bench.quantities import format_number
 from mpu_bench.report import printed
 from mpu_bench.report import tables as tables_
 from mpu_bench.report.tables import Line, Table
-from mpu_bench.results import naming
 from mpu_bench.results.folder import ResultsFolder, open_results
 from mpu_bench.results.means import Summary
 from mpu_bench.results.summary import summaries
@@ -49,9 +48,6 @@ _BESIDES = {  # what says nothing of a paper, in words
 }
 
 
-Of = tuple[str, str, str]  #: a row of results: its dataset, its solver, its parameters as JSON
-
-
 @dataclass(frozen=True)
 class ExperimentCells:
     """The cells of one experiment, and the paper it belongs to."""
@@ -62,7 +58,6 @@ class ExperimentCells:
     config: str = ""
     evidence: Evidence = NO_EVIDENCE
     explained: Sequence[Explained] = ()
-    seconds: Mapping[Of, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,11 +67,6 @@ class PaperTable:
     paper: str
     name: str
     cells: tuple[Cell, ...]
-    seconds: Mapping[Of, str] = field(default_factory=dict)
-
-    def seconds_of(self, cell: Cell) -> str:
-        """Return the training seconds that a cell is about; empty where there are none."""
-        return self.seconds.get((cell.dataset, cell.solver, cell.parameters), "")
 
     @property
     def file(self) -> str:
@@ -106,19 +96,12 @@ def of_results(results: ResultsFolder, rows: Sequence[Summary]) -> ExperimentCel
         comparison.experiment_of(results),
         evidence,
         comparison.judging_of(results).explained,
-        {(row.dataset, row.solver, row.parameters): _seconds(row) for row in reversed(rows)},
     )
 
 
 def of_check(check: Check) -> ExperimentCells:
     """Return the cells of a results folder that was checked."""
     return ExperimentCells(check.paper, check.name, check.cells, check.config, check.evidence, check.explained)
-
-
-def _seconds(row: Summary) -> str:
-    mean = row.means.get("train_seconds")
-    mark = f" {naming.DISTURBED}" if row.disturbed_runs else ""
-    return "" if mean is None else f"{QUANTITIES['train_seconds'].text(mean)}{mark}"
 
 
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
@@ -130,7 +113,6 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
-    seconds: dict[tuple[str, str], dict[Of, str]] = {}
     whole = sorted(
         experiments, key=lambda entry: (entry.config not in published.names(), entry.experiment != entry.config)
     )
@@ -146,17 +128,12 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
             else:
                 counts = measured.setdefault(_printed_at(cell), index) == index
             if counts:
-                table = table_name(experiment, cell)
-                cells.setdefault((experiment.paper, table), []).append(cell)
-                known = seconds.setdefault((experiment.paper, table), {})
-                if cell.count:
-                    of = cell.dataset, cell.solver, cell.parameters
-                    known.setdefault(of, experiment.seconds.get(of, ""))
+                cells.setdefault((experiment.paper, table_name(experiment, cell)), []).append(cell)
     for paper in {entry.paper for entry in whole}:
         if of_paper := _sentences(paper, [entry for entry in whole if entry.paper == paper]):
             cells[paper, SENTENCES] = of_paper
     keys = sorted(cells, key=lambda key: (paper_order(key[0]), key[1]))
-    return [PaperTable(*key, tuple(_merged(cells[key])), seconds.get(key, {})) for key in keys]
+    return [PaperTable(*key, tuple(_merged(cells[key]))) for key in keys]
 
 
 def table_name(experiment: ExperimentCells, cell: Cell) -> str:
@@ -222,7 +199,7 @@ def write(tables: Sequence[PaperTable], out: Path) -> None:
 def _as_printed(table: PaperTable) -> Table | None:
     """Return a table as it is printed; None for what is no published table, as the sentences of a paper."""
     name = "" if table.name == SENTENCES else next((cell.table for cell in table.cells if cell.table), "")
-    shaped = printed.table(name, table.cells, table.seconds_of) if name else None
+    shaped = printed.table(name, table.cells) if name else None
     return shaped and replace(shaped, title="", name="")  # others include it under a caption of theirs
 
 

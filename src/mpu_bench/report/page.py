@@ -300,7 +300,6 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
 def _printed(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> list[Table]:
     """Return the tables of a paper as they are printed, with what other experiments measured of them beside."""
     cells = [cell for table in tables for cell in table.cells]
-    seconds = {name: table.seconds_of for table in tables for name in {cell.table for cell in table.cells}}
     counted = set(map(id, cells))
     others = [
         (experiment["name"], cell)
@@ -308,7 +307,7 @@ def _printed(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview
         for cell in experiment["judged"].cells
         if cell.kind == VALUE and not cell.sentence and cell.verdict != Verdict.NOT_RUN and id(cell) not in counted
     ]
-    shaped = (printed.table(name, cells, seconds.get(name, lambda _cell: ""), others) for name in printed.layouts())
+    shaped = (printed.table(name, cells, others) for name in printed.layouts())
     return [table for table in shaped if table is not None]
 
 

@@ -5,7 +5,7 @@ Which columns of a published table name its lines and which spread across, confi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
@@ -19,8 +19,6 @@ from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, numb
 from mpu_bench.verdict.verdict import Verdict
 
 FILE = "layouts.yaml"
-
-Seconds = Callable[[Cell], str]  # the measured seconds of a cell that judges their ratio
 
 
 class Number(Strict):
@@ -77,7 +75,7 @@ def _columns_named(layout: Layout) -> list[str]:
     return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
-def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[tuple[str, Cell]] = ()) -> Table | None:
+def table(name: str, cells: Sequence[Cell], others: Sequence[tuple[str, Cell]] = ()) -> Table | None:
     """Return a published table with what was measured; None where none of its numbers has a cell.
 
     Parameters
@@ -86,8 +84,6 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[t
         One of `published.names`.
     cells : sequence of Cell
         Of the paper, all that were judged.
-    seconds : callable
-        Returns the measured seconds of a cell, as text.
     others : sequence of tuple
         Cells that count elsewhere, each with its experiment: they stand beside those that count, named.
     """
@@ -100,7 +96,7 @@ def table(name: str, cells: Sequence[Cell], seconds: Seconds, others: Sequence[t
     for number, row in rows:
         lines.setdefault(_entry_names(row, layout, rows), []).append((number, row))
     across = _across(layout, rows)
-    shown = [_line(entry_names, inside, layout, across, of_table, seconds) for entry_names, inside in lines.items()]
+    shown = [_line(entry_names, inside, layout, across, of_table) for entry_names, inside in lines.items()]
     sides = [*layout.lines, *layout.facts, *layout.words]
     numbers = [words for solver, columns in across.items() for words in columns]
     groups = [("", len(sides)), *((solver, len(columns)) for solver, columns in across.items() if columns)]
@@ -150,17 +146,16 @@ def _line(
     layout: Layout,
     across: Mapping[str, Sequence[str]],
     cells: Sequence[tuple[str, Cell]],
-    seconds: Seconds,
 ) -> list[Reported]:
     number, first = inside[0]
     entries = [Reported(name) for name in entry_names]
-    entries += [_entry(number, first, column, cells, seconds) for column in layout.facts]
+    entries += [_entry(number, first, column, cells) for column in layout.facts]
     entries += [Reported(first[column]) for column in layout.words]
     for solver, columns in across.items():
         of_solver = next(((n, row) for n, row in inside if not layout.across or row[layout.across] == solver), None)
         has_all = of_solver is not None and all(of_solver[1][name] for name in layout.lines)
         for column in columns:
-            entry = Reported() if of_solver is None else _entry(*of_solver, column, cells, seconds)
+            entry = Reported() if of_solver is None else _entry(*of_solver, column, cells)
             is_whole = has_all or not entry
             entries.append(entry if is_whole else Reported(entry, entry.measured, rows=0))
     return entries
@@ -180,14 +175,12 @@ def _spanned(lines: Sequence[Sequence[Reported]], names: int, facts: int) -> Ite
             yield tuple(Reported(rows=0) if column in once else entry for column, entry in enumerate(line))
 
 
-def _entry(
-    number: int, row: Mapping[str, str], column: str, cells: Sequence[tuple[str, Cell]], seconds: Seconds
-) -> Reported:
+def _entry(number: int, row: Mapping[str, str], column: str, cells: Sequence[tuple[str, Cell]]) -> Reported:
     if number_in(row[column]) is None:
         return Reported(row[column])
     decimals = len(row[column].partition(".")[2]) + 1 if "e" not in row[column] else None
     measured = [
-        replace(_measured(cell, seconds, decimals), experiment=experiment)
+        replace(_measured(cell, decimals), experiment=experiment)
         for experiment, cell in cells
         if _is_about(cell, number, row, column)
     ]
@@ -210,13 +203,13 @@ def _printed(row: Mapping[str, str], column: str) -> str:
     return f"{text} ±{deviation}" if deviation else text
 
 
-def _measured(cell: Cell, seconds: Seconds, decimals: int | None) -> Measured:
+def _measured(cell: Cell, decimals: int | None) -> Measured:
     remark = "; ".join(filter(None, [remark_text(cell), cell.explained]))
     named = "" if cell.kind != RECOMPUTED else f"{cell.column}: "
     if cell.kind == FACT and cell.verdict == Verdict.NOT_RUN:
         return Measured("", remark=remark)
     if is_seconds(cell.column):
-        return Measured(seconds(cell), cell.verdict if cell.kind == RATIO else None, _ratio(cell), remark)
+        return Measured(cell.seconds, cell.verdict if cell.kind == RATIO else None, _ratio(cell), remark)
     text = _rounded(cell.measured, decimals)
     if cell.measured_std and cell.kind in COUNTED:
         text += f" ±{_rounded(cell.measured_std, decimals)}"

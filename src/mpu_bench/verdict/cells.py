@@ -40,6 +40,8 @@ class Cell:
         Of a claim, 1 where it is about seconds, which no other machine or hour repeats.
     is_elsewhere : bool
         Whether its dataset is no part of the run.
+    seconds : str
+        The training seconds of its runs, for people.
     """
 
     kind: str
@@ -72,6 +74,7 @@ class Cell:
     timed: int = 0
     over: str = ""
     is_elsewhere: bool = field(default=False, compare=False)
+    seconds: str = field(default="", compare=False)
 
     @property
     def what(self) -> str:
@@ -96,7 +99,7 @@ class Cell:
         return cls(**{**row, "column": column}, over=over.removesuffix("'s"))
 
 
-COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "is_elsewhere"))
+COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "is_elsewhere", "seconds"))
 
 
 def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[Verdict, int]:

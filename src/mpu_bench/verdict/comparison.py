@@ -17,7 +17,7 @@ from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
 from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
-from mpu_bench.results import summary
+from mpu_bench.results import naming, summary
 from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.machines import located, versions_remark, why_not_comparable, with_runs
 from mpu_bench.results.means import Summary
@@ -216,6 +216,7 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
         count=row.count,
         measured=row.means.get(quantity),
         measured_std=None if cell.kind == SET else row.deviations.get(quantity),
+        seconds=_seconds(row),
     )
     if not row.count:
         is_waiting = row.statuses == RunStatus.NOT_RUN
@@ -229,6 +230,12 @@ def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: S
         return replace(cell, remark=f"the runs have no {quantity}")
     cell = replace(cell, count=_sample_of(row, quantity).runs)
     return with_difference(_value_cell(cell, row, printed, about))
+
+
+def _seconds(row: Summary) -> str:
+    mean = row.means.get("train_seconds")
+    mark = f" {naming.DISTURBED}" if row.disturbed_runs else ""
+    return "" if mean is None else f"{QUANTITIES['train_seconds'].text(mean)}{mark}"
 
 
 def _value_cell(cell: Cell, row: Summary, printed: Mapping[str, str], about: Table) -> Cell:
