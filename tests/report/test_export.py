@@ -88,7 +88,15 @@ def test_words_in_markdown_are_words():
 
 
 def test_words_in_latex_are_words():
-    cells = [["a"], [r"\input{/etc/passwd}"], ["$x$ 5% #1 a_b & c~d^e"], ["[2cm]"], ["*"], ["a<b>|\n\x1b"]]
+    cells = [
+        ["a"],
+        [r"\input{/etc/passwd}"],
+        ["$x$ 5% #1 a_b & c~d^e"],
+        ["[2cm]"],
+        ["*"],
+        ["a<b>|\n\x1b"],
+        ["5 µm ≥ −2 σ² ≤ 1 ±3"],
+    ]
     lines = latex("l", *cells).splitlines()[4:-2]
     assert lines == [
         r"\textbackslash{}input\{/etc/passwd\} \\",
@@ -96,6 +104,7 @@ def test_words_in_latex_are_words():
         r"{[}2cm] \\",
         r"{*} \\",
         r"a\textless{}b\textgreater{}\textbar{} \textbackslash{}x1b \\",
+        r"5 $\mu$m $\geq$ $-$2 $\sigma$$^2$ $\leq$ 1 $\pm$3 \\",
     ]
 
 
@@ -110,7 +119,7 @@ def test_long_words_in_latex_are_paragraphs_and_long_tables_go_over_pages():
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_latex_is_compiled(tmp_path):
-    words = [r"\input{/etc/passwd}", "$x$ 5% #1 a_b & c~d^e [2cm]", "* a<b>| ± † ñ é"]
+    words = [r"\input{/etc/passwd}", "$x$ 5% #1 a_b & c~d^e [2cm]", "* a<b>| ± † ñ é ≥ ≤ µ σ² − × ·"]
     written = [
         export.export(made_up.results(tmp_path), "tex", None),
         LATEX,
@@ -130,7 +139,7 @@ def _printed_table(name):
     cell = Cell(
         "value", name, 1, "a_b", "mpu", "100", column="objective", measured=80.44, count=5, verdict=Verdict.REPRODUCED
     )
-    return printed.table(name, [cell], str)
+    return printed.table(name, [cell])
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 5000, "pipe", "folder", "file/below", "loop/below", "null", "a\0b"])

@@ -253,15 +253,22 @@ _EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")
 _POWERS = re.compile(r"(?<!\S)(-?[\d.]+(?:e[+-]?\d+(?: ±[\d.]+(?:e[+-]?\d+)?)?| ±[\d.]+e[+-]?\d+))(?=[\s,]|$)")
 _PLUS_MINUS = r"\pm "
 
+#: in mathematics, what the default fonts of pdflatex lack: of our tables, and of names that users give
+_MATHEMATICS = {
+    "±": r"\pm", "✓": r"\surd", "≈": r"\approx", "≠": r"\neq", "✗": r"\times", "○": r"\circ", "·": r"\cdot",
+    "×": r"\times", "−": "-", "≤": r"\leq", "≥": r"\geq", "µ": r"\mu", "°": r"^\circ", "′": "'", "∞": r"\infty",
+    "→": r"\rightarrow", "√": r"\surd", "⁻": "^-",
+    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "ζ": r"\zeta", "η": r"\eta",
+    "θ": r"\theta", "ι": r"\iota", "κ": r"\kappa", "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "ξ": r"\xi",
+    "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau", "υ": r"\upsilon", "φ": r"\varphi", "χ": r"\chi",
+    "ψ": r"\psi", "ω": r"\omega", "ϵ": r"\epsilon", "Γ": r"\Gamma", "Δ": r"\Delta", "Θ": r"\Theta", "Λ": r"\Lambda",
+    "Ξ": r"\Xi", "Π": r"\Pi", "Σ": r"\Sigma", "Φ": r"\Phi", "Ψ": r"\Psi", "Ω": r"\Omega",
+    **{raised: f"^{digit}" for digit, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+}  # fmt: skip
 _ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
+    | {symbol: f"${text}$" for symbol, text in _MATHEMATICS.items()}
     | {
-        "±": r"$\pm$",
-        "✓": r"$\surd$",
-        "≈": r"$\approx$",
-        "≠": r"$\neq$",
-        "✗": r"$\times$",
-        "○": r"$\circ$",
         "–": "--",
         naming.DISTURBED: r"\dag{}",
         "\\": r"\textbackslash{}",
