@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench.data.cards.parts import in_usual_order
 from mpu_bench.data.user_files.looking import Counted, check_classes, count_labels, label_among, look_at_columns
 from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.errors import DataError
@@ -105,6 +106,13 @@ def test_labels_are_counted(tmp_path: Path) -> None:
     assert count_labels([train], "y", ["x"], "refuse") == Counted({"1": 2, "10": 1, "2": 1}, None)
     assert count_labels([train], "y", ["x"], "refuse").classes == ["1", "2", "10"]
     assert count_labels([train], "y", ["x"], "drop").train == {"1": 2, "10": 1}
+
+
+def test_a_card_takes_the_order_of_what_was_counted_for_the_usual_one() -> None:
+    for labels in (["9", "10"], ["1_0", "9"], ["inf", "9", "a"], ["nan", "1", "0"]):
+        classes = Counted(dict.fromkeys(labels, 1), None).classes
+        assert classes == in_usual_order(classes)
+    assert in_usual_order(["9", "1_0"]) == ["1_0", "9"]  # words, though Python reads 1_0 as 10
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
@@ -47,12 +48,17 @@ def _of_one_class(classes: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, .
     return classes
 
 
-def in_usual_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order that most cards have: as numbers if all are."""
+def is_number(text: str) -> bool:
+    """Return whether a text is a finite number, as files write it."""
     try:
-        return sorted(names, key=float)
+        return math.isfinite(float(text)) and text.isascii() and "_" not in text
     except ValueError:
-        return sorted(names)
+        return False
+
+
+def in_usual_order(names: Collection[str]) -> list[str]:
+    """Return names in the order that most cards have: as numbers if all are."""
+    return sorted(names, key=lambda name: (float(name), name)) if all(map(is_number, names)) else sorted(names)
 
 
 Text = Annotated[str, BeforeValidator(plain_text), WithJsonSchema({"type": ["string", "integer"]})]
@@ -66,6 +72,7 @@ Classes = Annotated[
 ]
 Column = Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
 Columns = Annotated[tuple[Column, ...], BeforeValidator(_listed)]
+MissingRule = Literal["refuse", "median", "drop"]  #: what becomes of a number that is not there
 Kind = Literal["number", "categorical", "omitted", "label"]  #: of a column of a table
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digests = Annotated[tuple[Digest, ...], BeforeValidator(_listed)]

@@ -38,6 +38,7 @@ from mpu_bench.data.cards.parts import (
     Features,
     File,
     Kind,
+    MissingRule,
     Names,
     Part,
     Seed,
@@ -353,7 +354,7 @@ class TableCard(_FileCard):
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
     header: bool = True
     columns: Annotated[dict[Text, Kind], Field(min_length=2)]
-    missing: Literal["refuse", "median", "drop"] = "refuse"
+    missing: MissingRule = "refuse"
     features: Features = MOST_FEATURES
 
     @model_validator(mode="after")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,14 +22,6 @@ from mpu_bench.preprocessing import MISSING_WORDS, label_key
 
 BLOCK_BYTES = 4 << 20
 _LONGEST_LINE_BYTES = 1 << 27
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a finite number, as files write it."""
-    try:
-        return math.isfinite(float(text)) and text.isascii() and "_" not in text
-    except ValueError:
-        return False
 
 
 class Chunk(NamedTuple):

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns
-from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile, is_number
+from mpu_bench.data.cards.parts import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns, is_number
+from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.errors import DataError
 
 _SEPARATORS = {"blank": r"\s+"}

@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import document
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.cards.parts import Seed, Text, Texts
+from mpu_bench.data.cards.parts import MissingRule, Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
 from mpu_bench.data.download.integrity import identity
 from mpu_bench.data.readers.blocks import SourceFile
@@ -27,7 +27,6 @@ from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.looking import (
     Counted,
     Looked,
-    Missing,
     check_classes,
     count_labels,
     label_among,
@@ -78,7 +77,7 @@ class Wishes(Strict):
     test: str | None = None
     split: Annotated[float, Field(gt=0, lt=1)] | None = None
     seed: Seed | None = None
-    missing: Missing = "refuse"
+    missing: MissingRule = "refuse"
     scale: Literal["none", "standard", "unit-interval"] | None = None
     header: bool | None = None
     missing_words: bool = True

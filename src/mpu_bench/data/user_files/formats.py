@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mpu_bench.data.readers.blocks import SourceFile, is_number
+from mpu_bench.data.cards.parts import is_number
+from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import MISSING_WORDS
 from mpu_bench.texts import one_line

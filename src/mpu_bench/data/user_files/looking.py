@@ -28,8 +28,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import MOST_CLASSES, Kind
-from mpu_bench.data.readers.blocks import SourceFile, is_number
+from mpu_bench.data.cards.parts import MOST_CLASSES, Kind, MissingRule, in_usual_order, is_number
+from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.user_files.formats import LABELS, written
 from mpu_bench.data.user_files.tables import UserFile
 from mpu_bench.errors import DataError, nearest
@@ -45,7 +45,6 @@ from mpu_bench.preprocessing import (
 from mpu_bench.texts import one_line
 
 MOST_WORDS = 1000  #: of a categorical column
-Missing = Literal["refuse", "median", "drop"]
 
 _MOST_WORDS_IN_ALL = 1_000_000
 _FEW_WORDS = 20
@@ -184,8 +183,7 @@ class Counted:
     @property
     def classes(self) -> list[str]:
         """The labels, sorted: as numbers if all are."""
-        labels = {*self.train, *(self.test or ())}
-        return sorted(labels, key=lambda name: (float(name), name)) if all(map(is_number, labels)) else sorted(labels)
+        return in_usual_order({*self.train, *(self.test or ())})
 
 
 def look_at_columns(files: Sequence[UserFile]) -> list[Looked]:
@@ -255,7 +253,7 @@ def _lacking(words: Any, classes: Collection[str]) -> Any:
 
 
 def count_labels(
-    files: Sequence[UserFile], label: str, numbers: Collection[str], missing: Missing, missing_words: bool = True
+    files: Sequence[UserFile], label: str, numbers: Collection[str], missing: MissingRule, missing_words: bool = True
 ) -> Counted:
     """Count the rows of each label, in a pass over the training file and the test file, if there is one.
 
