@@ -95,6 +95,13 @@ def test_rows_of_one_class_prove_nothing(metric: str) -> None:
     assert chance_of(metric, labels, labels_of(scores), scores) == 1.0
 
 
+def test_a_standard_error_that_is_known_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = "f1", *labelled(100, 2, [0.5, 0.5], 1.0, 0)
+    error, chance = standard_error_of(*answers), chance_of(*answers)
+    monkeypatch.setattr(evaluation, "resampled_scores", None)
+    assert chance_of(*answers, error=error) == chance
+
+
 def test_predictions_that_depend_on_the_class_may_have_no_more_f1_than_always_yes() -> None:
     """Of half positives always yes has F1 of 2 / 3, which a weak classifier does not surpass."""
     for seed in range(20):

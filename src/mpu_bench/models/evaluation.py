@@ -154,7 +154,7 @@ def constant_score(metric: str, labels: Labels, classes: int) -> float:
     raise ValueError(f"no metric is called {metric!r}")
 
 
-def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) -> float:
+def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores, *, error: float | None = None) -> float:
     """Return the one-sided p that predictions are no better than a constant's.
 
     Accuracy: the sign test of the rows on which one alone is right. Metrics of labels: Fisher's exact test that
@@ -162,7 +162,7 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
     tested against the rest, and the least p is multiplied by how many there are. 1 where no class can be tested.
 
     F1 is not above that of a constant wherever predictions depend on the class: p is at least that of its difference,
-    in standard errors.
+    in standard errors, of which one is ``error`` where `standard_error_of` has been asked before.
     """
     from scipy.stats import binomtest, fisher_exact, mannwhitneyu, norm
 
@@ -189,7 +189,8 @@ def chance_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) ->
     if metric != "f1":
         return least
     above = score_of(*answers_of) - constant_score(metric, labels, max(scores.shape[1], 2))
-    return max(least, float(norm.sf(above / max(standard_error_of(*answers_of), _TINY))))
+    error = standard_error_of(*answers_of) if error is None else error
+    return max(least, float(norm.sf(above / max(error, _TINY))))
 
 
 def standard_error_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) -> float:

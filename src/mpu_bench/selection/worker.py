@@ -219,12 +219,13 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
     answers = y, labels_of(scores), scores
     known = {name: score_of(name, *answers) for name in METRICS}
     is_known = data.metric == "accuracy" or np.unique(y, return_counts=True)[1].min() >= FEWEST_OF_CLASS
+    error = standard_error_of(data.metric, *answers) if is_known else None
     return Evaluated(
         evaluation,
         {name: value for name, value in known.items() if not np.isnan(value)},
-        standard_error_of(data.metric, *answers) if is_known else np.nan,
+        np.nan if error is None else error,
         constant_score(data.metric, y, len(data.problem.classes)),
-        chance_of(data.metric, *answers),
+        chance_of(data.metric, *answers, error=error),
         len(y),
         scores.astype(np.float32).tobytes(),
         answers[1].astype(np.int32).tobytes(),
