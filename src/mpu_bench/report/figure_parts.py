@@ -249,6 +249,12 @@ def with_band(series: Series, points: Sequence[Row], quantity: str, axis: str = 
     return replace(series, low=tuple(low), high=tuple(high), runs=runs)
 
 
+def of_curve(series: Series, points: Sequence[Row], quantity: str, axis: str = "") -> Series:
+    """Return the same of a curve: a band of percentages alone, for other quantities have logarithmic axes."""
+    has_band = quantity in DECLARED and DECLARED[quantity].is_in_percent
+    return (with_band if has_band else with_means)(series, points, quantity, axis)
+
+
 def _scale(quantity: str) -> float:
     return DECLARED[quantity].scale if quantity in DECLARED else 1.0
 

@@ -148,8 +148,7 @@ def _curve(label: str, points: Sequence[Row], quantity: str, axis: str) -> Serie
     points = sorted(points, key=lambda point: along(point, axis) or 0.0)
     x = tuple(along(point, axis) or 0.0 for point in points)
     series = Series(label, x, (), line=len(points) > 1, solver=parts.style_name(points[0]), again=_again(points))
-    has_band = DECLARED[quantity].is_in_percent
-    return (parts.with_band if has_band else parts.with_means)(series, points, quantity, axis)
+    return parts.of_curve(series, points, quantity, axis)
 
 
 def _again(points: Sequence[Row]) -> int:

@@ -170,8 +170,7 @@ def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mappin
 def _length_series(name: str, points: Sequence[Row], quantity: str) -> list[Series]:
     x = tuple(map(_length, points))
     series = Series(name, x, (), line=len(x) > 1, solver=parts.style_name(points[0]))
-    has_band = quantity == "test_accuracy_percent"
-    series = (parts.with_band if has_band else parts.with_means)(series, points, quantity)
+    series = parts.of_curve(series, points, quantity)
     published = [(_length(row), row.published[quantity]) for row in points if row.published.get(quantity)]
     return [series, parts.published_points(series, published)] if published else [series]
 
