@@ -310,8 +310,8 @@ def test_short_streams_are_learned() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("classes", frozenset("a")), ("classes", "ab"), ("classes", ["a"]), ("classes", ["a", "a"]), ("n_features", 2.5),
-     ("n_features", 0)],
+    [("classes", frozenset("a")), ("classes", "ab"), ("classes", ["a"]), ("classes", ["a", "a"]),
+     ("classes", [0, np.nan]), ("n_features", 2.5), ("n_features", 0)],
     ids=str,
 )  # fmt: skip
 def test_wrong_parameters_are_refused(kind: Any, name: str, value: Any) -> None:

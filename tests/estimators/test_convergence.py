@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -133,8 +133,9 @@ def test_an_infinite_cost_is_refused_by_all(name: str) -> None:
 
 def test_a_variance_without_a_reciprocal_is_refused() -> None:
     X, y = blobs(2, n=20)
-    with pytest.raises(ValueError, match=r"variance of X, .* is too small for gamma='scale'; scale the features up"):
-        estimators.SBPClassifier().fit(X * 1e-160, y)
+    for scale, rows in product((1e-160, 1e-310), (X, scipy.sparse.csr_array(X))):
+        with pytest.raises(ValueError, match=r"variance of X, .* is too small for .*; scale the features up"):
+            estimators.SBPClassifier().fit(rows * scale, y)
 
 
 def test_the_first_look_at_the_clock_is_after_one_example(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,11 @@ def test_mistakes_are_one_message() -> None:
     model = made("ForgetronClassifier")
     with pytest.raises(ValueError, match="classes must be given at the first call"):
         model.partial_fit(X, y)
+    for labels in ([0, 1, np.nan], [0, 1, None], [[0], [1, 2]], "ab", [0], {0, 1, 2}):
+        with pytest.raises(ValueError, match="it must be a list of at least two labels"):
+            model.partial_fit(X, y, classes=labels)
+    with pytest.raises(ValueError, match="y has words and numbers as labels"):
+        model.fit(X, np.array(["a", 1], object)[y % 2])
     with pytest.raises(ValueError, match="y has the label 2, which is not in classes"):
         model.partial_fit(X, y, classes=[0, 1])
     model = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1, 2])

@@ -1,8 +1,11 @@
 """Rows that are far from the origin for their distances are told apart all the same."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import mpu_bench
@@ -127,6 +130,22 @@ def test_a_classifier_learns_the_same_far_from_the_origin(name, dtype):
     near, far = NEAR.astype(dtype), FAR.astype(dtype)
     answers = [clone(classifier).fit(rows, LABELS).predict(rows) for rows in (near, far)]
     assert np.mean(answers[0] == answers[1]) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("name", "offset"), [("PerceptronClassifier", 1e7), ("SBPClassifier", 1e7), ("RandomFourierClassifier", 1e13)]
+)
+def test_rows_that_double_precision_does_not_tell_apart_are_told(name, offset):
+    classifier = getattr(mpu_bench, name)(gamma=0.5).set_params(random_state=0)
+    learned = [lambda rows: classifier.fit(rows, LABELS)]
+    if hasattr(classifier, "partial_fit"):
+        learned.append(lambda rows: classifier.partial_fit(rows, LABELS))
+    for learn in learned:
+        with pytest.warns(ConvergenceWarning, match=f"^{name}: .* center the features, as with StandardScaler"):
+            learn(NEAR + offset)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            learn(FAR)
 
 
 def test_the_certificate_far_from_the_origin_is_that_of_the_model():

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_bench.core import answers
 from mpu_bench.core.clock import COMPILER
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.models import KernelModel, LinearModel, Model, all_finite, finite_scores
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, all_finite, finite_scores
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
@@ -40,6 +40,7 @@ from mpu_bench.estimators.parameters import (
 )
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.kernels import Kernel, Linear
+from mpu_bench.kernels.precision import is_double_enough
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass
@@ -219,18 +220,28 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         """Keep what is left of training; warn where that may not be what was wanted."""
         measures = self._keep(solver, state, X.shape[0])
         self._warn(solver, state, measures, stopped, X)
+        of_angles = isinstance(machines_of(self.model_), FourierModel)
+        if of_angles or measures.gap is None:
+            self._warn_if_far(rows, self._kernel(X), of_angles)
         longest = take(rows, np.argmax(squared_norms(rows), keepdims=True))
         self._check_finite(all_finite(self.model_.scores(longest)), "its scores")
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:
         """Return X as the solvers take it and labels as indices of `classes_`, which is set."""
-        check_types(self)
-        X, y = validate_data(self, X, y, **ROWS)
-        check_classification_targets(y)
+        X, y = self._validated(X, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
         return X, labels.astype(np.int32)
+
+    def _validated(self, X: Any, y: Any, begins: bool = True) -> tuple[Any, NDArray[Any]]:
+        """Return X as the solvers take it and labels of one kind; where training begins, set how many features."""
+        check_types(self)
+        X, y = validate_data(self, X, y, **ROWS, reset=begins)
+        if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
+            raise ValueError("y has words and numbers as labels; give all as words, or all as numbers")
+        check_classification_targets(y)
+        return X, y
 
     @property
     def _columns(self) -> int:
@@ -307,6 +318,14 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         if isinstance(solver, Multiclass) and (left := len(state.pairs) - len(problems)):
             notes.append(f"{left} of its binary subproblems did not begin, and have no vote")
         warn("; ".join(filter(None, [*notes, doubt, self._cure(stopped, X)])))
+
+    def _warn_if_far(self, rows: Rows, kernel: Kernel, of_angles: bool) -> None:
+        """Warn where even double precision does not tell rows apart, by distances or by angles of Fourier features."""
+        if not is_double_enough(rows, kernel, of_angles):
+            warn(
+                f"{type(self).__name__}: the rows are so far from the origin that rounding changes kernel values; "
+                "center the features, as with StandardScaler, or take a smaller gamma"
+            )
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         """Return whether the model is as near the optimum as the solver's end promises, if rounding did not end it."""

@@ -191,7 +191,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             If a row is so long that a kernel value may not be finite; nothing is learned then. If a row can be learned
             in part only, as where projections fail; nothing more can be learned then.
         """
-        state = _precise_enough(self._state, rows)
+        state = self._precise_enough(rows)
         solver.refuse_overflow(state, rows)
         if getattr(state, "is_broken", False):
             raise DataError("an error ended learning within a row; start over with fit, or with a new classifier")
@@ -251,19 +251,22 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(Pieces(**vars(problem)), kernel, seed)
 
+    def _precise_enough(self, rows: Rows) -> Any:
+        """Return the state, in double precision where single would not tell rows apart; warn where double would not."""
+        state = self._state
+        if is_single_enough(rows, state.kernel):
+            return state
+        numbers = getattr(state.hypothesis, "kernel_row", None)
+        self._warn_if_far(rows, state.kernel, of_angles=numbers is None)
+        if numbers is None or numbers.dtype != np.float32:
+            return state
+        return with_arrays(state, lambda array: array.astype(np.float64) if array.dtype == np.float32 else array)
+
     def _let_go_of_rows(self) -> None:
         """Keep nothing of the rows presented but the vectors of the model."""
         self._state.stream = None
         if hasattr(self._state, "slots"):
             self._state.slots = np.zeros(0, np.int32)  # of rows that do not come again
-
-
-def _precise_enough(state: Any, rows: Rows) -> Any:
-    """Return a state as it is, or in double precision where single would not tell rows that come now apart."""
-    numbers = getattr(state.hypothesis, "kernel_row", state.hypothesis.scores)
-    if numbers.dtype != np.float32 or is_single_enough(rows, state.kernel):
-        return state
-    return with_arrays(state, lambda array: array.astype(np.float64) if array.dtype == np.float32 else array)
 
 
 @dataclass(eq=False, repr=False)

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d
 
 from mpu_bench.core.problem import Problem
 from mpu_bench.estimators.base import ROWS, SolverClassifier
-from mpu_bench.estimators.parameters import check_types
 
 #: what may be another at each call of `partial_fit`: it decides nothing there, or nothing more
 _MAY_CHANGE = {"max_iter", "shuffle", "n_jobs", "cache_size", "max_seconds", "random_state", "verbose"}
@@ -43,16 +42,12 @@ class IncrementalClassifier(SolverClassifier):
             self._refuse_changes()
             if classes is None and (labels := self._known_labels(X, y)) is not None:
                 return X, labels
-        check_types(self)
-        X, y = validate_data(self, X, y, **ROWS, reset=begins)
-        check_classification_targets(y)
+        X, y = self._validated(X, y, begins)
         if begins:
             if classes is None:
                 raise ValueError("classes must be given at the first call of partial_fit: all labels of the stream")
-            self.classes_ = np.unique(classes)
-            if len(self.classes_) < 2:
-                raise ValueError(f"classes has one class only, {self.classes_.tolist()[0]!r}; a classifier needs two")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            self.classes_ = _labels(classes)
+        elif classes is not None and not np.array_equal(_labels(classes), self.classes_):
             raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
@@ -88,6 +83,19 @@ class IncrementalClassifier(SolverClassifier):
     def __setstate__(self, saved: dict[str, Any]) -> None:
         """Take over what was saved; learning goes on in arrays of its own where those given cannot be written."""
         super().__setstate__({name: with_arrays(value, _as_writable) for name, value in saved.items()})
+
+
+def _labels(classes: Any) -> NDArray[Any]:
+    """Return the labels that are named, sorted and each once."""
+    try:
+        with np.errstate(invalid="ignore"):
+            check_classification_targets(classes)  # of NaN, and of labels that have no order, none
+        labels: NDArray[Any] = np.unique(column_or_1d(classes))
+    except (TypeError, ValueError):
+        labels = np.zeros(0)
+    if len(labels) < 2:
+        raise ValueError(f"classes is {classes!r}; it must be a list of at least two labels, whole numbers or words")
+    return labels
 
 
 def with_arrays(value: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:

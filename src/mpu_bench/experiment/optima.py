@@ -1,7 +1,7 @@
 """The cache of optima: those of one experiment serve all others that use the same data directory.
 
 Suboptimality and what stops by it are set against what it holds, so a file has a checksum. One that is damaged, or of a
-version without checksums, is computed again, with a remark.
+version that did not keep the machine, is computed again, with a remark.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mpu_bench.quantities import Record
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.rows import DamagedError
 
-#: a run, its checkpoints, and the machine that made it; None where an earlier version did not keep which
-Result = tuple[Record, list[Record], Mapping[str, Any] | None]
+#: a run, its checkpoints, and the machine that made it
+Result = tuple[Record, list[Record], Mapping[str, Any]]
 
 _LARGEST = 2**24  # bytes of a file
 
@@ -59,9 +59,9 @@ class OptimaCache:
         path = self._path(key)
         record, checkpoints, environment = result
         content: dict[str, Any] = {"record": rows.to_keep(record), "checkpoints": list(map(rows.to_keep, checkpoints))}
+        content["environment"] = environment
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            content |= {"environment": environment} if environment is not None else {}
             files.write_text(path, json.dumps(content | {"checksum": _checksum(content)}))
         except OSError as error:
             why = error.strerror or error
@@ -70,16 +70,13 @@ class OptimaCache:
 
 def _checked(content: dict[str, Any]) -> Result:
     """Return what a file of the cache holds, if it is what was written."""
-    if (checksum := content.pop("checksum", None)) is None:
-        raise DamagedError("it has no checksum: an earlier version wrote it")
+    if (checksum := content.pop("checksum", None)) is None or content.get("environment") is None:
+        raise DamagedError("it has no checksum, or no machine: an earlier version wrote it")
     if checksum != _checksum(content):
         raise DamagedError("it does not fit its checksum: it was damaged or changed")
-    environment = content.get("environment")
-    checked = None if environment is None else rows.checked_machine(environment)
-    return rows.record_of(content["record"]), list(map(rows.record_of, content["checkpoints"])), checked
+    machine = rows.checked_machine(content["environment"])
+    return rows.record_of(content["record"]), list(map(rows.record_of, content["checkpoints"])), machine
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    more = [content["environment"]] if content.get("environment") is not None else []
-    checkpoints = content.get("checkpoints")
-    return provenance.content_hash(content.get("record") or {}, [checkpoints, *more] if more else checkpoints)
+    return provenance.content_hash(content.get("record") or {}, [content.get("checkpoints"), content["environment"]])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.clock import untimed
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, count, squared_norms
+from mpu_bench.core.rows import Dense, Rows, squared_norms
 from mpu_bench.kernels import Kernel
 
 Precision = Literal["single", "double"]
@@ -43,6 +43,12 @@ def _is_single_enough(norms: NDArray[np.float64], kernel: Kernel) -> bool:
     return not any(0.0 < number < _SMALLEST_NUMBER for number in numbers) and max(parameters, default=0.0) < (
         _LARGEST_NUMBER
     )
+
+
+def is_double_enough(rows: Rows, kernel: Kernel, of_angles: bool = False) -> bool:
+    """Return whether double precision tells rows apart: by their distances, or by angles of random Fourier features."""
+    growth = kernel.growth(float(squared_norms(rows).max(initial=0.0)))
+    return not kernel.shift_invariant or (np.sqrt(growth) if of_angles else growth) <= _LARGEST_GROWTH_IN_DOUBLE
 
 
 def sum_rounding(
@@ -152,9 +158,7 @@ def centred(rows: Rows, kernel: Kernel, dtype: type[np.floating[Any]] | None = N
 
 def centred_on(vectors: Dense, rows: Dense, kernel: Kernel) -> tuple[Dense, Dense]:
     """Return both less the mean of the vectors, where the kernel allows it and double precision would not do else."""
-    if not (kernel.shift_invariant and count(vectors)):
-        return vectors, rows
-    if kernel.growth(float(squared_norms(vectors).max())) <= _LARGEST_GROWTH_IN_DOUBLE:
+    if is_double_enough(vectors, kernel):
         return vectors, rows
     mean = vectors.values.mean(axis=0, dtype=np.float64)
     return Dense(vectors.values - mean), Dense(rows.values - mean)

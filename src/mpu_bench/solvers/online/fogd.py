@@ -93,7 +93,7 @@ class FOGD(OnlineSolver):
         return State(Stream(problem, seed), kernel, f, np.zeros(1, np.int64), new_counters())
 
     def refuse_overflow(self, state: State, rows: Rows) -> None:
-        """Refuse rows whose angles would be rounding alone."""
+        """Refuse rows whose angles may not be finite."""
         refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.scores.dtype)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
