@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -92,4 +93,6 @@ def test_rows_are_selected_by_columns_and_parameters_and_a_solver_without_budget
     assert points.selected(rows, Where(solver="cvm", parameters={"C": 1.0}), {"budget": 20}) == [rows[0]]
     assert points.selected(rows, Where(solver="cvm", budget=20), {}) == []
     assert points.selected(rows, Where(budget=20), {"budget": 10}) == [rows[3]]
+    tuned = [replace(row("projectron++", None, **own), tuned="...") for own in ({"eta": 0.1}, {"vectors": None})]
+    assert points.selected(tuned, Where(solver="projectron++"), {"budget": 20}) == tuned[1:]
     assert points.selected(rows, Where(dataset="web"), {"dataset": "adult"}) == []

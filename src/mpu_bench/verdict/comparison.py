@@ -36,7 +36,7 @@ from mpu_bench.verdict.cells import (
 )
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import Sample, Table, rules
-from mpu_bench.verdict.pairs import is_deterministic
+from mpu_bench.verdict.pairs import has_no_budget, is_deterministic
 from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.verdict import Verdict
 
@@ -325,5 +325,6 @@ def _is_reference(row: Mapping[str, str], beside: Mapping[str, str], other: str)
 
 
 def _answers_peer(other: Summary, named: Mapping[str, str], row: Summary) -> bool:
-    same_budget = not named.get("budget") or other.budget_vectors in (None, float(named["budget"]))
+    budget = named.get("budget")
+    same_budget = not budget or other.budget_vectors == float(budget) or has_no_budget(other)
     return same_budget and other.dataset == row.dataset and summary.answers(named, other)

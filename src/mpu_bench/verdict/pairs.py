@@ -12,7 +12,9 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from mpu_bench import solvers
+from mpu_bench.core.solver import types_of
 from mpu_bench.quantities import Record, is_seconds
+from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict.judge import rules
 
 _Value = TypeVar("_Value")
@@ -30,6 +32,13 @@ def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
 def is_deterministic(rows: Sequence[Record]) -> bool:
     """Return whether nothing in the runs of these rows is random, so that one run says all."""
     return all(row.solver in solvers.SOLVERS and solvers.load(row.solver).deterministic for row in rows)
+
+
+def has_no_budget(row: Record) -> bool:
+    """Return whether a run may keep any number of vectors: it has no budget, given or tuned."""
+    if row.budget_vectors is not None or not row.tuned or row.solver not in solvers.SOLVERS:
+        return row.budget_vectors is None
+    return "vectors" not in types_of(solvers.load(row.solver)).keys() - parameters_in(row.parameters).keys()
 
 
 def is_certain(quantity: str, rows: Sequence[Record]) -> bool:

@@ -25,7 +25,17 @@ from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparabl
 from mpu_bench.results.means import Summary, curve_identity
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import rules
-from mpu_bench.verdict.pairs import Difference, beside, by_pair, difference, is_certain, is_single, mean_of, unpaired
+from mpu_bench.verdict.pairs import (
+    Difference,
+    beside,
+    by_pair,
+    difference,
+    has_no_budget,
+    is_certain,
+    is_single,
+    mean_of,
+    unpaired,
+)
 from mpu_bench.verdict.verdict import Verdict
 
 
@@ -96,8 +106,8 @@ def selected(rows: Iterable[_Row], where: Where, point: Mapping[str, Any]) -> li
     columns = {name: value for name, value in point.items() if name in _COLUMNS} | named
     for name, value in columns.items():
         # a solver without a budget stands beside others at each of theirs, but has none that is named for it
-        meant = (value, None) if name == "budget" and where.budget is None else (value,)
-        rows = [row for row in rows if row.value(_COLUMNS[name]) in meant]
+        any_budget = name == "budget" and where.budget is None
+        rows = [row for row in rows if row.value(_COLUMNS[name]) == value or (any_budget and has_no_budget(row))]
     parameters = {name: value for name, value in point.items() if name not in _COLUMNS}
     return [row for row in rows if _has_parameters(row, where.parameters, parameters)]
 
