@@ -92,6 +92,7 @@ def test_a_gap_is_rounded_up_and_is_that_of_the_two_objectives(objective, dual, 
     measures = Measures.certified(objective, dual, rounding)
     if gap is None:
         assert measures.gap is None
+        assert (measures.objective is None) == (rounding > 0.01 * objective)  # 1 % is said of an objective
     else:
         assert measures.gap == pytest.approx(gap, abs=1e-14)
         assert measures.gap >= max(gap, 0.0)

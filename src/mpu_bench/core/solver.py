@@ -28,6 +28,8 @@ from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.errors import ConfigError, DataError, OutOfRangeError
 from mpu_bench.kernels import Kernel
 
+_ACCURACY = 0.01  #: of an objective that no gap bounds
+
 
 class Status(IntEnum):
     """How an advance ended."""
@@ -84,14 +86,16 @@ class Measures(NamedTuple):
         -------
         Measures
             Without a gap while the dual objective is not above zero, or where it is above the objective: then it is no
-            bound, as of a kernel that is not positive semi-definite.
+            bound, as of a kernel that is not positive semi-definite. Without an objective that may then be wrong by
+            more than 1 %.
         """
         rounding += 4.0 * sys.float_info.epsilon * abs(objective)
         bound = dual_objective - rounding
         if bound > 0.0 and objective + rounding < math.inf:
             bound *= objective / (objective + rounding)
         gap = objective / bound - 1 if 0.0 < bound <= objective < math.inf else None
-        return cls(objective, bound, gap, **others)
+        is_known = gap is not None or not math.isfinite(objective) or rounding <= _ACCURACY * abs(objective)
+        return cls(objective if is_known else None, bound, gap, **others)
 
 
 Kernels = Literal["linear", "gaussian", "constant-diagonal", "any"]

@@ -23,7 +23,7 @@ from mpu_bench.core.solver import Measures
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import Gram
 from mpu_bench.kernels.precision import sum_rounding
-from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, rounding
+from mpu_bench.solvers.certificates import Weight, certify_kernel, rounding
 
 _MOST_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
 _MOST_OF_ROUNDING = 2.0  # times the gap without it, for which nothing is computed anew
@@ -146,10 +146,9 @@ def _certified(
     n, (values, wrong), sizes = len(coefficients), responses, np.abs(coefficients)
     squared, slack = float(coefficients @ values), 1.0 - signs * (values + bias)
     losses = np.maximum(0.0, slack)
-    if not positive_semidefinite:
-        return Measures(kernel_primal(squared, losses, C))
     wrong = wrong + rounding(2, 1.0) * (np.abs(values) + abs(bias) + 1.0)
     of_losses = float((C * np.where(slack > -wrong, wrong, 0.0)).sum()) + rounding(n, float((C * losses).sum()))
     of_squared = float(sizes @ wrong) / 2 + rounding(n, float(sizes @ np.abs(values)) / 2)
     of_dual = rounding(n, float(sizes.sum())) + abs(bias * float(coefficients.sum()))
-    return certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))
+    measures = certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))
+    return measures if positive_semidefinite else Measures(measures.objective)
