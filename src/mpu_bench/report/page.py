@@ -260,7 +260,7 @@ def environment() -> jinja2.Environment:
 
 
 def _date(experiments: Sequence[Mapping[str, Any]]) -> str:
-    """Return the day of the results where all are of the baseline, so that the same results give the same pages; or today."""
+    """Return the day of the results where all are of the baseline, for equal pages of equal results; or today."""
     dates = [experiment["date"] for experiment in experiments]
     return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
 
