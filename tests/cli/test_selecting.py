@@ -134,6 +134,16 @@ def test_classes_as_many_as_rows_take_no_seconds(place: Path, mpu_bench_command:
     assert not (place / "results").exists()
 
 
+def test_one_row_besides_a_class_leaves_none_to_choose_by(place: Path, mpu_bench_command: Called) -> None:
+    for name, rare in (("rare", 1), ("test", 20)):
+        answers = ["yes"] * rare + ["no"] * (60 - rare)
+        pd.DataFrame({"age": range(60), "answer": answers}).to_csv(place / f"{name}.csv", index=False)
+    done = mpu_bench_command("try", "rare.csv", "--test", "test.csv")
+    assert done.returncode == 2
+    assert "all training rows but one are of class 'no'" in done.stderr
+    assert not (place / "results").exists()
+
+
 def test_the_metrics_are_those_of_the_option() -> None:
     assert get_args(Metric) == (*METRICS,)
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
 import sklearn.metrics
 from numpy.typing import NDArray
 
+from mpu_bench.cli.streaming import _in_order
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense
+from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import ConfigError
-from mpu_bench.selection.online import METRICS, Contender, Stream, Track, _majority, candidates, judge, value_of
-from mpu_bench.selection.rows import Data
+from mpu_bench.models.evaluation import OF_LABELS
+from mpu_bench.selection.online import Contender, Stream, Track, _majority, candidates, judge, value_of
+from mpu_bench.selection.rows import Data, Source
 
 
 def data(labels: NDArray[np.int64], seed: int = 0) -> Data:
@@ -111,7 +116,7 @@ def test_a_metric_of_counts_is_scikit_learns() -> None:
             sklearn.metrics.balanced_accuracy_score(labels, predicted),
             sklearn.metrics.f1_score(labels, predicted, **average),
         ]
-        assert [value_of(metric, tally) for metric in METRICS] == pytest.approx(expected)
+        assert [value_of(metric, tally) for metric in OF_LABELS] == pytest.approx(expected)
 
 
 def test_a_rare_class_asks_for_balanced_accuracy_and_ranks_are_refused() -> None:
@@ -132,3 +137,22 @@ def test_it_ends_with_what_is_known() -> None:
     assert (stream.rows, stream.is_interrupted) == (400, True)
     assert {len(each.tallies) for each in (*stream.contenders, *stream.references)} == {400 // stream.block + 1}
     assert judged(given, seconds=1e-9).rows == 0
+
+
+def test_always_yes_is_to_be_beaten_by_f1() -> None:
+    labels = (np.random.default_rng(5).random(2000) < 0.45).astype(int)
+    given = data(labels)
+    for rows, y in ((given.problem.train, given.problem.labels), (given.problem.test, given.problem.test_labels)):
+        rows.values[:] = np.random.default_rng(len(y)).normal(size=rows.values.shape) + 0.2 * y[:, np.newaxis]
+    stream = judged(given, "f1")
+    assert stream.to_beat.name == "always '1'"
+    assert stream.to_beat.value("f1") == pytest.approx(sklearn.metrics.f1_score(labels, np.ones(2000)))
+    assert not stream.is_better
+
+
+def test_rows_of_a_dataset_that_is_split_at_random_are_in_their_order(tmp_path: Path) -> None:
+    source = _in_order(Source("digits", {}, DataDirectory.from_options(tmp_path)))
+    problem = source.load().problem
+    assert (problem.n, problem.n_test) == (179, 1618)
+    found = np.concatenate([problem.labels, problem.test_labels])
+    assert np.array_equal(found, sklearn.datasets.load_digits().target)

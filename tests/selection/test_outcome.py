@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from mpu_bench.models.evaluation import weighted_scores
+from mpu_bench.models.export.device import named
+from mpu_bench.models.export.footprint import Footprint
+from mpu_bench.report.choice import sentences
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.outcome import Outcome, Row, as_csv, choose, row_of
 from mpu_bench.selection.schedule import Course, Fit, Fitted
+from mpu_bench.selection.target import Target
 
 
 def row(name: str, error: float | None = 0.1, size: int | None = 100, kind: str = "batch", **others: Any) -> Row:
@@ -172,3 +176,12 @@ def test_a_choice_is_set_against_a_constant(
 ) -> None:
     found = row("a", error, constant=0.7, chance=chance, validation_chance=validation_chance)
     assert Outcome([found], found, 100).is_better_than_constant(found, looks=100) == is_better
+
+
+def test_what_fits_the_device_is_too_large_for_the_memory_alone() -> None:
+    device = named("cortex-m4")
+    taken = Footprint(flash=1000, ram=100, instructions=10)
+    found = row("a", fits=False, footprint=taken)
+    for flash, words in ((2000, "give a larger --memory"), (500, "or a larger device")):
+        outcome = Outcome([found], None, 100, target=Target(device, flash, 1000))
+        assert words in sentences(outcome, "x")[0]

@@ -79,3 +79,11 @@ def test_the_validation_set_has_rows_of_a_rare_class(seed: int) -> None:
     assert parts.y[validated].sum() > 0
     assert not set(trained) & set(validated)
     assert sorted(parts.order) == list(range(4000))
+
+
+def test_the_validation_set_has_rows_of_each_of_many_classes() -> None:
+    parts = data(2000, 40)
+    parts.problem.labels[160:] = 0  # four rows of each of the others
+    parts.problem.labels[:160] = np.arange(160) % 40
+    ((trained, validated),) = parts.splits(1000)
+    assert set(parts.y[trained]) == set(parts.y[validated]) == set(range(40))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.report.choice import sentences
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.rows import Source
 from mpu_bench.selection.schedule import Fit, Fitted
@@ -135,3 +137,39 @@ def test_the_threshold_of_few_rows_is_not_that_of_all(tmp_path: Path) -> None:
     chosen = session.outcome.chosen
     assert chosen is not None
     assert (chosen.rows, chosen.threshold) == (10_000, 0.7)
+
+
+def test_the_best_that_was_not_tested_is_named(tmp_path: Path) -> None:
+    session = played(tmp_path, grown=1)
+    courses = session.schedule.courses
+    assert courses["small"].best is not None
+    assert courses["large"].best is not None
+    courses["large"].best = replace(courses["large"].best, error=0.01)
+    session._evaluated.clear()
+    session.last = None
+    session.began = float("-inf")
+
+    class Slow(Answers):
+        def answers(self, seconds: float) -> list[Any]:
+            self._asked = [each for each in self._asked if each.name == "small"]
+            return super().answers(seconds) if self._asked else []
+
+    pool: Any = Slow({"small": 100}, 1)
+    session._evaluate(pool, [each.best for each in courses.values() if each.best])
+    told = sentences(session.outcome, "x")[0]
+    assert "take small" in told
+    assert "of those that fit and were tested (large has 99.00 %: the seconds were over before its test)" in told
+
+
+def test_what_is_too_large_ends_nothing_that_fits(tmp_path: Path) -> None:
+    """With --memory only models that are small enough are to be beaten."""
+    tried = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
+    source = Source("x", {}, DataDirectory.from_options(tmp_path))
+    session = Session(source, tried, 64_000, 64_000, 1e12, folder=tmp_path, most_bytes=200)
+    while (fit := session.schedule.next(1e6)) is not None:
+        error, size = {"small": (0.2, 100), "large": (0.01, 1000)}[fit.candidate.name]
+        session.schedule.learn(Fitted(fit, error, 0.1, 0.1, drawn=(0.0, 0.01), size=size))
+    best = session.schedule.courses["small"].best
+    assert best is not None
+    assert best.fit.rows == 64_000
+    assert session.schedule.courses["small"].ended == ""

@@ -13,7 +13,7 @@ import pytest
 from mpu_bench.core.models import labels_of
 from mpu_bench.selection.candidates import Candidate, Kind
 from mpu_bench.selection.schedule import Fit
-from mpu_bench.selection.worker import _compile, _scores, answer
+from mpu_bench.selection.worker import _compile, _scores, _validated, answer
 
 
 @dataclass
@@ -108,3 +108,12 @@ def test_where_a_metric_does_not_exist_it_says_so(tmp_path: Path) -> None:
     fit = Fit(Recorded("a", "linear", "X", {}, {"C": (1.0,)}, 1, classified=Zeros()), {"C": 1.0}, 10, 60.0)
     found = answer(fit, data, tmp_path, {"X"}, lambda: None)
     assert found.reason == "DataError: AUC does not exist on the rows that choose, which are of one class"
+
+
+def test_a_fold_without_a_class_makes_no_constant_better() -> None:
+    class Folds(Few):
+        metric, threshold, folds = "balanced-accuracy", False, 5
+
+    data: Any = Folds()
+    held = [(np.array([0, 0, 0, positive]), np.full((4, 1), -1.0)) for positive in (1, 0, 0, 0, 0)]
+    assert _validated(data, held * 3, None)["error"] == 0.5

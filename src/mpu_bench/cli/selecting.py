@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpu_bench.cli import streaming
 from mpu_bench.cli.adding import wishes_of
 from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
@@ -23,7 +25,7 @@ from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.display.selection import Display, shown_table
 from mpu_bench.errors import ConfigError, DataError, nearest
 from mpu_bench.files import is_file, told_if_unwritable, write_all
-from mpu_bench.models.evaluation import METRICS
+from mpu_bench.models.evaluation import METRICS, OF_LABELS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
 from mpu_bench.results.store import alone_in
@@ -48,7 +50,6 @@ _WRITTEN = {
     "repeat.yaml": "trains it again (mpu-bench run)",
 }
 _SECONDS_BETWEEN_TABLES = 0.5  # that are written while it goes on
-_OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  # metrics that a threshold changes
 _OF_POSITIVES = ("f1", "average-precision")  # metrics of two classes that are others where the classes are swapped
 
 
@@ -165,13 +166,18 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
             "one; name another column as the label by --label"
         )
+    if data.problem.n - (counts := np.bincount(data.y)).max() < 2:
+        raise DataError(
+            f"{name}: all training rows but one are of class '{data.problem.classes[counts.argmax()]}', so that none "
+            "is left to choose by; give more rows of others"
+        )
     if len(present := set(data.test[1].tolist())) < 2:
         raise DataError(
             f"{name}: all {len(data.test[1]):,} test rows are of class '{data.problem.classes[present.pop()]}', which "
             "judges no classifier; draw others by --seed or --split, or give --test FILE"
         )
     chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
-    of_labels = chosen in _OF_LABELS and len(data.problem.classes) == 2
+    of_labels = chosen in OF_LABELS and len(data.problem.classes) == 2
     if threshold and not of_labels:
         raise ConfigError(f"--threshold: it makes no difference to {METRICS[chosen]}, or there are several classes")
     tunes = threshold if threshold is not None else of_labels and chosen != "accuracy"

@@ -100,9 +100,9 @@ def judge_online(
 
 
 def _in_order(source: Source) -> Source:
-    """Return a source whose rows stay in their order: those of a file are split after the first ones."""
-    card = source.options.get(catalog.CARD)
-    if card is None or "split" not in card:
+    """Return a source whose rows stay in their order: where they are split, the first ones are the training part."""
+    card = source.options.get(catalog.CARD) or catalog.whole(source.dataset)
+    if not card.get("split"):
         return source
     return replace(source, options={**source.options, catalog.CARD: {**card, "split": {"test": 1 - WARM_UP}}})
 

@@ -23,6 +23,7 @@ METRICS = {
     "auc": "AUC",
     "average-precision": "average precision",
 }
+OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  #: those of labels alone, which a threshold changes
 DRAWS = 100  #: of the bootstrap
 FEWEST_OF_CLASS = 10  #: rows, below which a bootstrap knows nothing of a class
 _WEIGHTS_AT_ONCE = 2_000_000

@@ -11,7 +11,7 @@ from rich.filesize import decimal
 
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report.tables import Table
-from mpu_bench.selection.outcome import SIGNIFICANT, Outcome, Row, or_infinite
+from mpu_bench.selection.outcome import SIGNIFICANT, Outcome, Row, or_infinite, validated
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.footprint import Footprint
@@ -55,7 +55,7 @@ def _cells(outcome: Outcome, row: Row) -> list[str]:
     return [
         row.name,
         *_measured(outcome, _score(outcome, row), _error(row)),
-        "" if row.choosing_error is None else f"{100 * (1 - row.choosing_error):.2f}",
+        "" if row.choosing_error is None else _validated(row),
         f"{row.rows:,}" if row.rows else "",
         "" if row.seconds is None else f"{row.seconds:.3g}",
         "" if row.seconds_per_prediction is None else f"{1e6 * row.seconds_per_prediction:.3g} µs",
@@ -105,19 +105,26 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
 
 
 def _what(outcome: Outcome, chosen: Row, name: str) -> str:
-    words, best = METRICS[outcome.metric], outcome.best_validated
+    words, best, ahead = METRICS[outcome.metric], outcome.best_choosable, outcome.best_validated
     is_whole = chosen.rows == outcome.all_rows
     rows = f"all {chosen.rows:,} rows" if is_whole else f"{chosen.rows:,} of {outcome.all_rows:,} rows"
     why = f"it has the best validation {words}"
     if best is not None and best is not chosen:
         why = (
             f"it is the smallest within one standard error of the best validation {words}, in pairs of "
-            f"rows ({best.name}, {100 * (1 - or_infinite(best.choosing_error)):.2f} %)"
+            f"rows ({best.name}, {_validated(best)} %)"
         )
+    if best is not None and ahead is not None and or_infinite(ahead.choosing_error) < or_infinite(best.choosing_error):
+        reason = ahead.reason or "not tested"
+        why += f", of those that fit and were tested ({ahead.name} has {_validated(ahead)} %: {reason})"
     return (
         f"{name}: take {chosen.name} ({chosen.settings}): {scored(outcome, chosen)} on {chosen.tested:,} test rows, "
         f"trained on {rows} in {chosen.seconds:.3g} s; {why}"
     )
+
+
+def _validated(row: Row) -> str:
+    return f"{100 * (1 - or_infinite(row.choosing_error)):.2f}"
 
 
 def _how_sure(outcome: Outcome, chosen: Row) -> str:
@@ -179,7 +186,7 @@ def _on_target(costs: Footprint, chosen: Row, target: Target) -> str:
 
 def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
     message = f"{name}: nothing was chosen, and no model is saved:"
-    known = [row for row in outcome.rows if row.choosing_error is not None and row.is_own]
+    known = validated(outcome.rows, outcome.with_references)
     if (refused := outcome.refused) is not None:
         words = METRICS[outcome.metric]
         others = ", ".join(f"--metric {metric}" for metric in METRICS if metric != outcome.metric)
@@ -197,11 +204,13 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
         reasons = [f"{row.name}: {row.reason}" for row in outcome.rows if row.is_own and row.reason]
         message += f" no classifier was trained ({(reasons or ['there was no time'])[0]})"
         return [f"{message}; give it more --seconds, or change what was the reason"]
-    if any(row.is_own for row in outcome.known):
-        return [f"{message} no model of this project is so small; give a larger --memory" if outcome.target is None
-                else _too_large(outcome, outcome.target, message)]  # fmt: skip
+    if any(row.size is not None for row in known):
+        target, taken = outcome.target, [row.footprint for row in known if row.footprint is not None]
+        if target is None or not all(map(target.misfit, taken)):
+            return [f"{message} no model of this project is so small; give a larger --memory"]
+        return [_too_large(outcome, target, message)]
     ahead = min(known, key=lambda row: or_infinite(row.choosing_error))
-    score = f"{METRICS[outcome.metric]} {100 * (1 - or_infinite(ahead.choosing_error)):.2f} %"
+    score = f"{METRICS[outcome.metric]} {_validated(ahead)} %"
     return [f"{message} the test set was not reached; so far {ahead.name} is the best on the validation set, {score}"]
 
 

@@ -1,9 +1,9 @@
 """Which online classifier suits a stream: rows in their order, each predicted before it is learned (prequential).
 
-No row chooses what predicts it. A classifier is tried with several settings; it answers for the one that was the best
-on the rows before, and after `_RACED` rows goes on with that one alone. Two references show what is to be beaten: the
-class that most rows had so far, and the class of the row before. Rows go by in blocks, of which nothing but the leader
-depends.
+Metrics are those of labels: scores of other moments are not comparable. No row chooses what predicts it. A classifier
+is tried with several settings; it answers for the one that was the best on the rows before, and after `_RACED` rows
+goes on with that one alone. Two references show what is to be beaten: the class that most rows had so far, or for F1
+the positive one, and the class of the row before. Rows go by in blocks, of which nothing but the leader depends.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import as_array, rows_of
+from mpu_bench.models.evaluation import OF_LABELS
 from mpu_bench.selection.candidates import WIDTHS, Candidate
 from mpu_bench.selection.rows import Data, has_rare_class, shares_of
 
-METRICS = ("accuracy", "balanced-accuracy", "f1")  #: of labels; scores of other moments are not comparable
 WARM_UP = 0.1  #: of the rows of a file, by which they are scaled
 _RACED = 1000  # rows at least, and a tenth of all
 _LEAST_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
@@ -142,7 +142,7 @@ class Stream:
     Attributes
     ----------
     metric : str
-        One of `METRICS`.
+        One of `OF_LABELS`.
     block : int
         Rows that go by at a time.
     all_rows : int
@@ -227,7 +227,7 @@ def judge(
     data : Data
     tried : sequence of Candidate
     metric : str
-        One of `METRICS`; if it is empty, accuracy, or balanced accuracy where a class is rare.
+        One of `OF_LABELS`; if it is empty, accuracy, or balanced accuracy where a class is rare.
     seconds : float
         After which no more rows are judged; Ctrl-C ends it, too.
     changed : function
@@ -241,10 +241,13 @@ def judge(
     X, labels = _in_order(data.problem)
     c = len(data.problem.classes)
     metric = metric or ("balanced-accuracy" if has_rare_class(shares_of(labels, c)) else "accuracy")
-    if metric not in METRICS:
-        raise ConfigError(f"--metric {metric}: --online judges by one of {', '.join(METRICS)}")
+    if metric not in OF_LABELS:
+        raise ConfigError(f"--metric {metric}: --online judges by one of {', '.join(OF_LABELS)}")
     contenders = [_contender(candidate, data, c) for candidate in tried]
-    references = {"majority so far": _majority(labels, c), "no change": np.append(np.zeros(1, np.int32), labels[:-1])}
+    constant, always = "majority so far", _majority(labels, c)
+    if metric == "f1" and c == 2:  # of which the best constant says yes
+        constant, always = f"always '{data.problem.classes[1]}'", np.ones_like(labels)
+    references = {constant: always, "no change": np.append(np.zeros(1, np.int32), labels[:-1])}
     block, run = max(_LEAST_BLOCK, -(-len(labels) // _BLOCKS)), Fit(seconds)
     stream = Stream(metric, block, len(labels), contenders, [Track(name, [_nothing(c)]) for name in references])
     try:

@@ -176,6 +176,11 @@ class Outcome:
 
     @property
     def best_validated(self) -> Row | None:
+        """The best on the validation set, of this project or, with them, of references; it may be too large."""
+        return min(validated(self.rows, self.with_references), key=_by_error, default=None)
+
+    @property
+    def best_choosable(self) -> Row | None:
         """The best on the validation set of those that could be chosen."""
         return min(choosable(self.rows, self.with_references), key=_by_error, default=None)
 
@@ -236,10 +241,15 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
     return row
 
 
-def choosable(rows: Sequence[Row], with_references: bool = False) -> list[Row]:
-    """Return the candidates that fit and may be chosen: of this project, or references as well; never a constant."""
+def validated(rows: Sequence[Row], with_references: bool = False) -> list[Row]:
+    """Return the candidates that could be chosen if they fit and were tested; never a constant."""
     able = [row for row in rows if row.is_own or (with_references and row.name != CONSTANT)]
-    return [row for row in able if row.fits and row.choosing_error is not None and row.size is not None]
+    return [row for row in able if row.choosing_error is not None]
+
+
+def choosable(rows: Sequence[Row], with_references: bool = False) -> list[Row]:
+    """Return those of them that fit and were tested."""
+    return [row for row in validated(rows, with_references) if row.fits and row.size is not None]
 
 
 def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:

@@ -120,7 +120,7 @@ class Data:
         lacking = set(classes) - set(labels[self.learned_from :].tolist()) if not self.is_cross_validated else ()
         if not lacking:
             return order
-        behind = np.concatenate([np.flatnonzero(labels == c)[_FEWEST:][-_FEWEST:] for c in lacking])
+        behind = np.concatenate([np.flatnonzero(labels == c)[_FEWEST:][-_FEWEST:] for c in classes])
         return np.concatenate([np.delete(order, behind), order[np.sort(behind)]])
 
     @property

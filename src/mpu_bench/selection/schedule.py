@@ -3,10 +3,10 @@
 Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on, up to
 all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left; nor where
 the candidate cannot win: were its error to fall with every step as it did with the last, it would be above that of the
-best, beyond the confidence bounds of both. The shortest steps come first: what is small and fast is known on all rows
-before what is not. No fit may take the seconds of all: it has twice its share of those that are left, or some times as
-many as are foreseen. What seconds are left then are for values beside the best ones of the best candidates, but not of
-those that are both larger and worse than another.
+best that is small enough, beyond the confidence bounds of both. The shortest steps come first: what is small and fast
+is known on all rows before what is not. No fit may take the seconds of all: it has twice its share of those that are
+left, or some times as many as are foreseen. What seconds are left then are for values beside the best ones of the best
+candidates, but not of those that are both larger and worse than another.
 """
 
 from __future__ import annotations
@@ -172,11 +172,21 @@ class Schedule:
         To learn from.
     with_references : bool
         Whether references may be chosen, too.
+    most_bytes : float
+        Of a model that may be chosen.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], rows: int, with_references: bool = False) -> None:
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        rows: int,
+        *,
+        with_references: bool = False,
+        most_bytes: float = math.inf,
+    ) -> None:
         self.courses = {candidate.name: Course(candidate, sizes(rows)) for candidate in candidates}
         self._choosable = [course for course in self.courses.values() if with_references or course.candidate.is_own]
+        self._most_bytes = most_bytes
         self.fits = 0  #: how many settings have been trained, each step of one anew
 
     def next(self, seconds_left: float) -> Fit | None:
@@ -208,11 +218,7 @@ class Schedule:
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
-        complete = [
-            (course.best, course)
-            for course in self._choosable
-            if course.candidate.is_own and not course.ended and course.best is not None
-        ]
+        complete = [(best, course) for best, course in self._fitting if course.candidate.is_own and not course.ended]
         front, smallest = list[tuple[Fitted, Course]](), math.inf
         for best, course in sorted(complete, key=lambda pair: (pair[0].error, pair[0].size)):
             if best.size < smallest:
@@ -237,10 +243,15 @@ class Schedule:
             if not course.is_done and not course.refined and course.at_best > reached:
                 course.stop(f"cannot become the best any more: {100 * (1 - course.at_best):.1f} % at best")
 
+    @property
+    def _fitting(self) -> list[tuple[Fitted, Course]]:
+        """The best models by now of those that may be chosen and are small enough."""
+        known = [(course.best, course) for course in self._choosable if course.best is not None]
+        return [(best, course) for best, course in known if best.size <= self._most_bytes]
+
     def _reached(self) -> float:
         """Return the error that the best candidate has at most; infinite while there is none."""
-        best = min((course.best for course in self._choosable if course.best is not None),
-                   key=lambda fitted: fitted.error, default=None)  # fmt: skip
+        best = min((best for best, _ in self._fitting), key=lambda fitted: fitted.error, default=None)
         return math.inf if best is None else best.error + _BOUND * best.spread
 
     @property

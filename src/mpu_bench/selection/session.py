@@ -73,7 +73,14 @@ class Session:
     _learned: set[int] = field(default_factory=set)  #: fits that were learned of, and whose model may be there
 
     def __post_init__(self) -> None:
-        self.schedule = Schedule(self.candidates, self.learned_from, self.with_references)
+        of_device = None if self.target is None else self.target.most_bytes
+        limits = [each for each in (self.most_bytes, of_device) if each is not None]
+        self.schedule = Schedule(
+            self.candidates,
+            self.learned_from,
+            with_references=self.with_references,
+            most_bytes=min(limits, default=math.inf),
+        )
         self.last: Fitted | None = None  #: the choice, trained on all rows
         self._note = ""
 
@@ -180,6 +187,10 @@ class Session:
                 end = self._for_test_rows + awake() - pool.preparing
         for answers in _last(pool):
             self._see(answers)
+        for each in models:
+            name = each.fit.candidate.name
+            late = Evaluated(Evaluation(name, each.fit.number, 0.0), reason="the seconds were over before its test")
+            self._evaluated.setdefault(name, late)
 
     @property
     def _for_test_rows(self) -> float:

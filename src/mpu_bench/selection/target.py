@@ -50,6 +50,11 @@ class Target:
     rows: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
     @property
+    def most_bytes(self) -> int:
+        """The bytes of numbers in single precision beyond which no form of a model fits."""
+        return _SMALLEST_SHARE * self.flash
+
+    @property
     def without_file(self) -> Fitting:
         """What is known of a reference there."""
         return Fitting(reason="has no C file")
@@ -63,7 +68,7 @@ class Target:
         size : int
             Bytes of its numbers in single precision.
         """
-        if size > _SMALLEST_SHARE * self.flash:
+        if size > self.most_bytes:
             return Fitting(reason=f"does not fit: {size:,} bytes of numbers alone")
         ranked: list[tuple[bool, int, Fitting]] = []
         faults: list[str] = []
@@ -74,7 +79,7 @@ class Target:
             except DataError as error:
                 faults.append(f"{form}: {error}")
                 continue
-            misfit = self._misfit(taken)
+            misfit = self.misfit(taken)
             ranked.append((bool(misfit), taken.instructions, Fitting(form, taken, misfit)))
         if not ranked:
             return Fitting(reason=f"has no C file: {'; '.join(faults)}")
@@ -103,7 +108,7 @@ class Target:
         """The device with its limits, in words."""
         return f"{self.device.name} with {self.flash:,} bytes of flash and {self.ram:,} of RAM"
 
-    def _misfit(self, taken: Footprint) -> str:
+    def misfit(self, taken: Footprint) -> str:
         """Return in words what does not fit; nothing if all does."""
         parts = ("flash", taken.flash, self.flash), ("RAM", taken.ram, self.ram)
         about = "about " if taken.estimated else ""

@@ -21,6 +21,7 @@ from mpu_bench.guard.messages import Channel, to_line
 from mpu_bench.models.evaluation import (
     FEWEST_OF_CLASS,
     METRICS,
+    OF_LABELS,
     best_threshold,
     chance_of,
     constant_score,
@@ -164,15 +165,19 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
 def _validated(data: Data, scored: Sequence[tuple[Any, Any]], threshold: float | None) -> dict[str, Any]:
     """Return 1 - the mean of the metric over the splits, what is known of it, and the threshold, by name.
 
+    A fold may lack a class, so that metrics of labels are of all rows of a division, which are those of its folds.
     Where the threshold is chosen here, chance is asked of the ranking, too, which does not depend on it.
     """
     if not scored:
         return {"error": np.nan, "threshold": threshold or 0.0}
-    labels, scores = (np.concatenate(parts) for parts in zip(*scored[: data.folds], strict=True))  # every row, once
+    firsts = range(0, len(scored), data.folds)
+    divisions = [tuple(map(np.concatenate, zip(*scored[at : at + data.folds], strict=True))) for at in firsts]
+    labels, scores = divisions[0]  # every row, once
     tunes = data.threshold and threshold is None
     at = best_threshold(data.metric, labels, scores) if tunes else threshold or 0.0
-    values = np.array([_judged(score_of, data.metric, *split, at) for split in scored])
-    known = values[~np.isnan(values)]  # a fold may lack the rows of a class
+    parts: Sequence[tuple[Any, ...]] = divisions if data.metric in OF_LABELS else scored
+    values = np.array([_judged(score_of, data.metric, y, marks, at) for y, marks in parts])
+    known = values[~np.isnan(values)]  # a ranking does not exist where all rows are of one class
     if not len(known):
         raise DataError(f"{METRICS[data.metric]} does not exist on the rows that choose, which are of one class")
     return {
