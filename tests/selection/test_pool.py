@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -94,6 +95,15 @@ def test_a_process_that_has_died_with_nothing_to_do_is_replaced(source: Source, 
         idle.kill()
         idle.wait()
         assert not answer(pool, quick).reason
+
+
+def test_data_that_have_changed_are_the_reason(
+    source: Source, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pool_of(replace(source, fingerprint="other"), tmp_path, 1) as pool:
+        found = answer(pool, Fit(SVC, {"C": 1.0, "gamma": 2.0}, 1000, 60.0, 1))
+    assert "its data have changed since it was begun; run again" in found.reason
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_seconds_of_getting_ready_are_the_mean_of_all_processes(source: Source, tmp_path: Path) -> None:

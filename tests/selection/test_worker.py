@@ -106,7 +106,7 @@ def test_where_a_metric_does_not_exist_it_says_so(tmp_path: Path) -> None:
 
     data: Any = OfOneClass()
     fit = Fit(Recorded("a", "linear", "X", {}, {"C": (1.0,)}, 1, classified=Zeros()), {"C": 1.0}, 10, 60.0)
-    found = answer(fit, data, tmp_path, {"X"}, lambda: None)
+    found = answer(fit, lambda: data, tmp_path, {"X"}, lambda: None)
     assert found.reason == "DataError: AUC does not exist on the rows that choose, which are of one class"
 
 

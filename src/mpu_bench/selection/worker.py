@@ -6,8 +6,9 @@ import pickle
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -97,15 +98,20 @@ def serve(descriptor: int) -> None:
     requests = channel.requests()
     source, folder = next(requests)
     warnings.simplefilter("ignore")
-    data, warm = source.load(), set[str]()
+    load, warm = cache(source.load), set[str]()
+    with suppress(Exception):  # it is the reason of every answer
+        load()
     for request in requests:
-        answered = vars(answer(request, data, folder, warm, lambda: channel.send(to_line(None))))
+        answered = vars(answer(request, load, folder, warm, lambda: channel.send(to_line(None))))
         channel.send(to_line({name: value for name, value in answered.items() if value is not request}))
 
 
-def answer(request: Asked, data: Data, folder: Path, warm: set[str], begins: Callable[[], None]) -> Answer:
+def answer(
+    request: Asked, load: Callable[[], Data], folder: Path, warm: set[str], begins: Callable[[], None]
+) -> Answer:
     """Do what is asked; whatever is raised becomes the reason why there is no result."""
     try:
+        data = load()
         if isinstance(request, Fit):
             _compile(request, data, warm)
             begins()
