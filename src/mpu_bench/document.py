@@ -197,8 +197,12 @@ class Node:
         """
         try:
             return _adapter(schema).validate_python(self.value)
-        except ValidationError as error:
-            raise self.document.error(explain(error, self, schema)) from None
+        except ValidationError as invalid:
+            errors = invalid.errors(include_url=False)
+            lines = [_explained(detail, self, schema) for detail in errors[:_MOST_ERRORS]]
+            if len(errors) > _MOST_ERRORS:
+                lines.append(f"and {len(errors) - _MOST_ERRORS} more")
+            raise self.document.error("\n".join(dict.fromkeys(lines))) from None
 
 
 def _has(value: Any, step: Any) -> bool:
@@ -263,37 +267,14 @@ class MisfitError(ValueError):
         self.key = key
 
 
-def explain(error: ValidationError, node: Node, schema: Any) -> str:
-    """Turn pydantic's errors into lines a user can act on.
-
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-    node : Node
-        What was validated.
-    schema : type
-        What it was validated against; its keys are suggested for those that it does not know.
-    """
-    errors = error.errors(include_url=False)
-    document, first = node.document, errors[:_MOST_ERRORS]
-    lines = [_line(document, _blamed(detail, node), _message_of(detail, document, schema)) for detail in first]
-    if len(errors) > _MOST_ERRORS:
-        lines.append(f"and {len(errors) - _MOST_ERRORS} more")
-    return "\n".join(dict.fromkeys(lines))
-
-
-def _blamed(error: Any, node: Node) -> Key:
-    """Return the key that one of pydantic's errors is about."""
-    key, context = (*node.key, *_steps_in(node.value, error["loc"], error["type"])), error.get("ctx", {})
+def _explained(error: Any, node: Node, schema: Any) -> str:
+    """Return one of pydantic's errors on a node as a line a user can act on; it suggests keys of the schema."""
+    document, steps, context, value = node.document, error["loc"], error.get("ctx", {}), error.get("input")
+    key = (*node.key, *_steps_in(node.value, steps, error["type"]))
     if "discriminator" in context:
-        return (*key, context["discriminator"].strip("'"))
-    cause = context.get("error")
-    return (*key, cause.key) if isinstance(cause, MisfitError) else key
-
-
-def _message_of(error: Any, document: Document, schema: Any) -> str:
-    """Return what one of pydantic's errors says of a key."""
-    steps, context, value = error["loc"], error.get("ctx", {}), error.get("input")
+        key = (*key, context["discriminator"].strip("'"))
+    elif isinstance(cause := context.get("error"), MisfitError):
+        key = (*key, cause.key)
     match error["type"]:
         case "extra_forbidden":
             message = f"unknown key; {document.suggest(str(steps[-1]), _valid_keys(schema, steps[:-1]))}"
@@ -310,7 +291,7 @@ def _message_of(error: Any, document: Document, schema: Any) -> str:
             message = f"must be a mapping (key: value), not {shown(value)}"
         case _:
             message = words_of(error)
-    return message
+    return _line(document, key, message)
 
 
 def words_of(error: Any) -> str:
