@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -111,10 +111,10 @@ class Document:
         """
         document = replace(self, data=copy.deepcopy(self.data), locations=copy.deepcopy(self.locations), written=self)
         for change in copy.deepcopy(list(changes)):  # whose values may be parts of this one
-            document.put(change)
+            document._put(change)
         return document
 
-    def put(self, change: Change) -> None:
+    def _put(self, change: Change) -> None:
         """Make a change, in every entry of a list that bears a name in its key; see `changed`."""
         (*names, last), value, locations, merged = change
         if len(names) >= MOST_DEPTH:
@@ -132,7 +132,7 @@ class Document:
             is_part = isinstance(value, Mapping) and "otherwise" not in value  # which says what holds for all others
             if merged and isinstance(target.get(last), dict) and is_part:
                 for name, new in value.items():
-                    self.put(Change((*names, last, name), new, locations.below((name,)), merged=True))
+                    self._put(Change((*names, last, name), new, locations.below((name,)), merged=True))
             else:
                 target[last] = value
                 self.locations.put((*above, last), locations)
@@ -186,6 +186,25 @@ class Node:
         """Make the error about a name that does not exist, or is not text."""
         written = one_line(str(name), _MOST_NAME_BYTES)
         return self.error(f"there is no {what} '{written}'; {self.document.suggest(str(name), valid)}")
+
+    def named(self, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
+        """Read ``name`` or ``name: {parameters}``; return the name, and the parameters where they stand.
+
+        Raises
+        ------
+        UserError
+            Of the document's type, if it is neither, or none of the ``valid`` names.
+        """
+        entry = {self.value: None} if isinstance(self.value, str) else self.value
+        name, parameters = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (None, [])
+        if not isinstance(parameters, Mapping | None):
+            raise self.error(
+                f"must be the name of a {what}, or one name with its parameters (name: {{key: value}}), "
+                f"not {shown(self.value)}"
+            )
+        if valid is not None and name not in valid:
+            raise self.unknown(what, str(name), valid)
+        return str(name), self[name].holding(dict(parameters or {}))
 
     def validated(self, schema: Any) -> Any:
         """Check the value against a pydantic model or an annotated type, and return what that makes of it.

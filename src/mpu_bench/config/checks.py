@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mpu_bench import resources, solvers
@@ -15,16 +15,15 @@ from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node
 from mpu_bench.files import is_file
+from mpu_bench.yaml_text import shown
 
+OTHERWISE = "otherwise"  #: of values by dataset: that of all others
+FILE = "file"  #: of a dataset that is a user file
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run reaches
 
 
 def check_together(
-    content: File,
-    document: Document,
-    datasets: Sequence[DatasetChoice],
-    choices: Sequence[SolverChoice],
-    labels: Collection[str],
+    content: File, document: Document, datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice]
 ) -> None:
     """Reject what does not go together.
 
@@ -36,8 +35,6 @@ def check_together(
     datasets : sequence of DatasetChoice
     choices : sequence of SolverChoice
         The solvers, each with one value for each parameter.
-    labels : collection of str
-        Those that the config and its profiles name.
 
     Raises
     ------
@@ -54,9 +51,44 @@ def check_together(
     if content.stop.gap is not None and not any(map(_may_have_gap, choices)):
         raise document["stop"]["gap"].error("no solver of this config has a gap; remove the key")
     _check_ends(content, choices, entries)
+    labels = {*(dataset.label for dataset in datasets), *_labels_in(document)}
     check_judging(content, document.root, labels)
     _check_explained(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
+
+
+def check_per_dataset(node: Node, labels: Sequence[str]) -> None:
+    """Reject a name of no dataset, or a dataset without a value."""
+    if not isinstance(node.value, Mapping):
+        raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
+    for label in labels:
+        if label not in node.value and OTHERWISE not in node.value:
+            raise node.error(f"has no value for '{label}'; add it, or {OTHERWISE}: VALUE")
+    valid = {*labels, *_labels_in(node.document), OTHERWISE}
+    for label in node.value:
+        if label not in valid:
+            raise node[label].unknown("dataset", str(label), valid)
+
+
+def _labels_in(document: Document) -> set[str]:
+    """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
+    data = (document.written or document).data
+    profiles = data.get("profiles")
+    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
+    entries = [
+        entry
+        for part in parts
+        if isinstance(part, Mapping)
+        for entry in (part.get("dataset"), *(part["datasets"] if isinstance(part.get("datasets"), list) else ()))
+    ]
+    labels = {entry for entry in entries if isinstance(entry, str)}
+    for entry in entries:
+        if isinstance(entry, Mapping) and FILE in entry:
+            labels.add(str(entry.get("as") or Path(str(entry[FILE])).name.partition(".")[0]))
+            continue
+        for name, options in entry.items() if isinstance(entry, Mapping) else ():
+            labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
+    return labels
 
 
 def _vectors_of(choices: Sequence[SolverChoice]) -> set[int | None]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.config.bounds import LARGEST_SEED, PlanSize, check_trials, combinations
-from mpu_bench.config.checks import check_together
+from mpu_bench.config.checks import FILE, OTHERWISE, check_per_dataset, check_together
 from mpu_bench.config.choices import (
     Candidate,
     DatasetChoice,
@@ -35,30 +35,9 @@ from mpu_bench.kernels import KERNELS
 from mpu_bench.scaled import Derived, parse
 from mpu_bench.yaml_text import shown
 
-_PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"
-_FILE = "file"  # of a dataset that is a user file
+_PER_DATASET = "per-dataset"
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
-
-
-def _named(node: Node, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
-    """Read ``name`` or ``name: {parameters}``; returns the name, and the parameters where they stand.
-
-    Raises
-    ------
-    ConfigError
-        If it is neither, or none of the ``valid`` names.
-    """
-    entry = {node.value: None} if isinstance(node.value, str) else node.value
-    name, parameters = next(iter(entry.items())) if isinstance(entry, Mapping) and len(entry) == 1 else (None, [])
-    if not isinstance(parameters, Mapping | None):
-        raise node.error(
-            f"must be the name of a {what}, or one name with its parameters (name: {{key: value}}), "
-            f"not {shown(node.value)}"
-        )
-    if valid is not None and name not in valid:
-        raise node.unknown(what, str(name), valid)
-    return str(name), node[name].holding(dict(parameters or {}))
 
 
 def experiment_of(document: Document, say: Callable[[str], object] | None = None) -> Experiment:
@@ -119,9 +98,9 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
     repeats, more = content.repeats, dict[str, int]()
     if not isinstance(repeats, int):
-        _check_per_dataset(document["repeats"].holding(repeats.values), labels)
+        check_per_dataset(document["repeats"].holding(repeats.values), labels)
         more = dict(repeats.values)
-        repeats = more.pop(_OTHERWISE)
+        repeats = more.pop(OTHERWISE)
     count = max([repeats, *more.values()])
     if content.seed + count - 1 > LARGEST_SEED:
         raise document["seed"].error(
@@ -130,8 +109,7 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
     size = PlanSize((dataset.label for dataset in datasets), repeats, more)
     entries = [document["solvers"][position] for position in range(len(content.solvers))]
     choices = tuple(choice for entry in entries for choice in _solvers_of(entry, content, labels=labels, size=size))
-    known = {*labels, *_labels_in(document)}
-    check_together(content, document, datasets=datasets, choices=choices, labels=known)
+    check_together(content, document, datasets, choices)
     return Experiment(
         source=document.source,
         placement=content.placement or ("together" if content.stop.is_timed else "spread"),
@@ -172,9 +150,9 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
 
 def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
     """Read a dataset with its options: one choice, or one for each of its ``bipartitions``."""
-    if isinstance(node.value, Mapping) and _FILE in node.value:
+    if isinstance(node.value, Mapping) and FILE in node.value:
         return (_own_file(node),)
-    name, below = _named(node, "dataset")
+    name, below = node.named("dataset")
     options = dict(below.value)
     for old in RENAMED.keys() & options.keys():
         raise below[old].error(f"unknown key; it is called '{RENAMED[old]}' now")
@@ -205,28 +183,7 @@ def _own_file(node: Node) -> DatasetChoice:
         name, card = given.options(folder, where)
         return DatasetChoice(name, options | card, given.name or name, catalog.card(name, options | card).class_names)
     except DataError as error:
-        raise node[_FILE].error(str(error)) from None
-
-
-def _labels_in(document: Document) -> set[str]:
-    """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
-    data = (document.written or document).data
-    profiles = data.get("profiles")
-    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
-    entries = [
-        entry
-        for part in parts
-        if isinstance(part, Mapping)
-        for entry in (part.get("dataset"), *(part["datasets"] if isinstance(part.get("datasets"), list) else ()))
-    ]
-    labels = {entry for entry in entries if isinstance(entry, str)}
-    for entry in entries:
-        if isinstance(entry, Mapping) and _FILE in entry:
-            labels.add(str(entry.get("as") or Path(str(entry[_FILE])).name.partition(".")[0]))
-            continue
-        for name, options in entry.items() if isinstance(entry, Mapping) else ():
-            labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
-    return labels
+        raise node[FILE].error(str(error)) from None
 
 
 # ------------------------------------------------------------------ one step: select what holds for a dataset
@@ -239,28 +196,15 @@ def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, N
         yield None, node
         return
     for name in varying:
-        _check_per_dataset(node[name][_PER_DATASET], labels)
+        check_per_dataset(node[name][_PER_DATASET], labels)
     for label in labels:
         chosen = {name: node.value[name][_PER_DATASET] for name in varying}
         yield (
             label,
             node.holding(
-                node.value | {name: values.get(label, values.get(_OTHERWISE)) for name, values in chosen.items()}
+                node.value | {name: values.get(label, values.get(OTHERWISE)) for name, values in chosen.items()}
             ),
         )
-
-
-def _check_per_dataset(node: Node, labels: Sequence[str]) -> None:
-    """Reject a name of no dataset, or a dataset without a value."""
-    if not isinstance(node.value, Mapping):
-        raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
-    for label in labels:
-        if label not in node.value and _OTHERWISE not in node.value:
-            raise node.error(f"has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
-    valid = {*labels, *_labels_in(node.document), _OTHERWISE}
-    for label in node.value:
-        if label not in valid:
-            raise node[label].unknown("dataset", str(label), valid)
 
 
 # ------------------------------------------------------------------ two: expand lists
@@ -371,7 +315,7 @@ def _tuning(
         raise grid.node.error("nu is derived before tuning; give nu a value")
     tuner, tried = name, checked
     if grid.how.tuner is not None:
-        tuner, below = _named(grid.node["with"], "solver", solvers.SOLVERS)
+        tuner, below = grid.node["with"].named("solver", solvers.SOLVERS)
         tried = _tuner(tuner, below, grid=grid, checked=checked, kernels=kernels, content=content)
     for kernel in kernels:
         _check_linear(tuner, kernel, grid.node)
@@ -410,7 +354,7 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
 
     ``labels`` are those of the datasets, ``size`` counts the runs.
     """
-    name, below = _named(node, "solver", solvers.SOLVERS)
+    name, below = node.named("solver", solvers.SOLVERS)
     root, options = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in options else root["kernel"].holding(content.kernel)
     tune_node = below["tune"] if "tune" in options else root["tune"]
@@ -449,7 +393,7 @@ def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
     entries = [node[position] for position in range(len(node.value))] if isinstance(node.value, list) else [node]
     if not entries:
         raise node.error("an empty list sweeps nothing")
-    return [(entry, *_named(entry, "kernel", KERNELS)) for entry in entries]
+    return [(entry, *entry.named("kernel", KERNELS)) for entry in entries]
 
 
 def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:

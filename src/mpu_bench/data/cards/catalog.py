@@ -14,7 +14,7 @@ from typing import Any
 
 from mpu_bench import document, installed, resources
 from mpu_bench.data.cards.schema import MOST_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
-from mpu_bench.document import Change, Document
+from mpu_bench.document import Document
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.files import read_bounded
 from mpu_bench.yaml_text import MOST_BYTES, Locations, shown
@@ -66,8 +66,9 @@ def card(name: str, options: Mapping[str, Any] | None = None) -> Card:
         read = _content(_paths()[card_name])
         read.data |= {"name": card_name, "origin": str(_paths()[card_name])}
     allowed = [*_texts(read.data.get("options")), *UNIVERSAL_OPTIONS]
-    for key, value in options.items():
-        read.put(Change((key,), value, Locations(f"{read.data['origin']}, option")))
+    read.locations.steps |= dict.fromkeys(options, Locations(f"{read.data['origin']}, option"))
+    read.data |= options
+    for key in options:
         if key not in allowed:
             raise read[key].error(f"the dataset has no such option; {nearest(str(key), allowed)}")
     chosen: Card = read.root.validated(AnyCard)
