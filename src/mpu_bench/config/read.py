@@ -21,7 +21,7 @@ from mpu_bench import resources, solvers, yaml_text
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
-from mpu_bench.config.schema import FORMAT_VERSION, RENAMED
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
 from mpu_bench.config.sweep import experiment_of
 from mpu_bench.document import Change, Document, parse, read
 from mpu_bench.errors import ConfigError, nearest
@@ -112,16 +112,16 @@ def read_config(
             f"mpu-bench reads version {FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set "
             f"version: {FORMAT_VERSION}"
         )
-    changed, options, overridden = override(written, profile, settings, keys)
-    experiment = replace(experiment_of(changed, say if with_plugins else None), options=options, given=given)
-    if not overridden:
-        return experiment
-    unchanged = None
-    with suppress(ConfigError):  # what the file says need not be whole without the options that change it
-        whole = experiment_of(written)
-        solved_by = {name for each in whole.solvers for name in (each.name, each.tuning and each.tuning.solver) if name}
-        unchanged = whole if solved_by <= solvers.SOLVERS.keys() else None  # other plugins are not run
-    return replace(experiment, overridden=overridden, unchanged=unchanged)
+    document, options, overridden = override(written, profile, settings, keys)
+    content: File = document.root.validated(File)
+    experiment, unchanged = experiment_of(content, document, say if with_plugins else None), None
+    if overridden:
+        with suppress(ConfigError):  # what the file says need not be whole without the options that change it
+            content = written.root.validated(File)
+            whole = experiment_of(content, written)
+            named = {name for each in whole.solvers for name in (each.name, each.tuning and each.tuning.solver) if name}
+            unchanged = whole if named <= solvers.SOLVERS.keys() else None  # other plugins are not run
+    return replace(experiment, options=options, given=given, overridden=overridden, unchanged=unchanged)
 
 
 class Shown(Judging):
@@ -144,9 +144,9 @@ def read_shown(path: Path, profile: str | None) -> Shown:
     ConfigError
         With file, line, key and the fix.
     """
-    changed, *_ = override(read(path, ConfigError), profile)
-    given = {name: changed.data[name] for name in Shown.model_fields if name in changed.data}
-    shown: Shown = changed.root.holding(given).validated(Shown)
+    document, *_ = override(read(path, ConfigError), profile)
+    given = {name: document.data[name] for name in Shown.model_fields if name in document.data}
+    shown: Shown = document.root.holding(given).validated(Shown)
     return shown
 
 

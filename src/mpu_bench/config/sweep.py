@@ -40,12 +40,14 @@ _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 
 
-def experiment_of(document: Document, say: Callable[[str], object] | None = None) -> Experiment:
+def experiment_of(content: File, document: Document, say: Callable[[str], object] | None = None) -> Experiment:
     """Check a config whose profile and options are applied, and expand its sweeps.
 
     Parameters
     ----------
+    content : File
     document : Document
+        The document that it was read from.
     say : function or None
         Called with its plugins, which are then run; None: nothing is known of their solvers but the names.
 
@@ -54,7 +56,6 @@ def experiment_of(document: Document, say: Callable[[str], object] | None = None
     ConfigError
         With file, line, key and the fix.
     """
-    content: File = document.root.validated(File)
     plugins = _plugin_files(content.plugins, document["plugins"])
     names = _texts_in(document.data) if plugins else set()
     with solvers.undescribed(names):  # what does not need the code of plugins is rejected before it is run
