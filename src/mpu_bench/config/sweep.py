@@ -57,8 +57,8 @@ def experiment_of(content: File, document: Document, say: Callable[[str], object
         With file, line, key and the fix.
     """
     plugins = _plugin_files(content.plugins, document["plugins"])
-    names = _texts_in(document.data) if plugins else set()
-    with solvers.undescribed(names):  # what does not need the code of plugins is rejected before it is run
+    # what does not need the code of plugins is rejected before it is run
+    with solvers.undescribed(_texts_in(document.data) if plugins else ()):
         experiment = _expanded_experiment(content, document, plugins)
     if plugins and say is not None:
         named = dict.fromkeys(map(str, plugins))
@@ -296,14 +296,12 @@ def _grid(node: Node) -> TuningGrid:
     if not tried:
         raise node.error("names no parameter to try values of, such as C: [1, 10, 100]")
     check_trials(tried, how.repeats * (how.folds or 1), node)
-    return TuningGrid(how, node, tuple(expand(tried)), _validation_splits(how))
-
-
-def _validation_splits(how: Tune) -> tuple[ValidationSplit, ...]:
-    rows = [ValidationSplit(folds=how.folds, fold=fold) for fold in range(how.folds or 0)]
-    rows += [ValidationSplit(holdout=how.holdout)] if how.holdout is not None else []
-    rows += [ValidationSplit(on_test_set=True)] if how.on_test_set else []
-    return tuple(dataclasses.replace(each, seed=seed) for seed in range(how.repeats) for each in rows)
+    parts = itertools.product(range(how.repeats), range(how.folds or 1))
+    splits = tuple(
+        ValidationSplit(how.holdout, how.folds, fold=fold, on_test_set=how.on_test_set, seed=seed)
+        for seed, fold in parts
+    )
+    return TuningGrid(how, node, tuple(expand(tried)), splits)
 
 
 def _tuning(
