@@ -28,8 +28,8 @@ _UNCOUNTED = 10**15  # where counting ends
 def combinations(value: Any) -> int:
     """Return how many values `sweep.expand` makes of one; of very many, some number above `MOST_RUNS`."""
     if isinstance(value, list):
-        return sum(combinations(each) if isinstance(each, Mapping) else 1 for each in value)
-    return product(combinations(each) for each in value.values()) if isinstance(value, Mapping) else 1
+        return sum(combinations(entry) if isinstance(entry, Mapping) else 1 for entry in value)
+    return product(combinations(entry) for entry in value.values()) if isinstance(value, Mapping) else 1
 
 
 def product(counts: Iterable[int]) -> int:
@@ -112,6 +112,8 @@ class PlanSize:
         """
         solvers = product([_swept(node), sum(map(_swept, kernels)), budgets])
         chosen = self._problems if label is None else {label: self._problems[label]}
-        each = sum(count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items())
-        self._total += product([solvers, each])
+        runs_per_solver = sum(
+            count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items()
+        )
+        self._total += product([solvers, runs_per_solver])
         _check_bound(self._total, "runs", MOST_RUNS, node)

@@ -93,24 +93,26 @@ def _labels_in(document: Document) -> set[str]:
 
 def _vectors_of(choices: Sequence[SolverChoice]) -> set[int | None]:
     """Return how many vectors the solvers may keep, and those that try values for them."""
-    tried = (each.tried.get("vectors") for choice in choices if choice.tuning for each in choice.tuning.candidates)
+    tried = (
+        candidate.tried.get("vectors") for choice in choices if choice.tuning for candidate in choice.tuning.candidates
+    )
     return {*tried, *(choice.vectors for choice in choices)}
 
 
 def _may_have_gap(choice: SolverChoice) -> bool:
     """Return whether a solver may certify a gap: one without an objective does not; a user's own may."""
-    is_own = solvers.plugin_of(choice.name) is not None
-    return is_own or any(solvers.load(name).objective_of(parameters) for name, parameters in choice.variants)
+    is_plugin = solvers.plugin_of(choice.name) is not None
+    return is_plugin or any(solvers.load(name).objective_of(parameters) for name, parameters in choice.variants)
 
 
 def _check_explained(content: File, node: Node) -> None:
     """Reject explanations of a sentence that neither paper nor config has, and by a config that does not exist."""
     configs, folder = resources.config_names(), Path(node.document.source).parent
-    claimed = {each.claim for each in content.claims} | {each.name for each in sentences(content.paper or "")}
-    for position, each in enumerate(content.explained):
-        if each.sentence is not None and each.sentence not in claimed:
-            raise node[position]["sentence"].unknown("sentence", each.sentence, claimed)
-        named = each.evidence
+    claimed = {claim.claim for claim in content.claims} | {sentence.name for sentence in sentences(content.paper or "")}
+    for position, explained in enumerate(content.explained):
+        if explained.sentence is not None and explained.sentence not in claimed:
+            raise node[position]["sentence"].unknown("sentence", explained.sentence, claimed)
+        named = explained.evidence
         if isinstance(named, str) and named not in configs and not is_file(folder / named):
             raise node[position]["evidence"].unknown("config", named, configs)
 
@@ -121,7 +123,9 @@ def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: N
         raise node.error("needs the optimum; set optimum: true")
     if any(choice.tuning is not None for choice in choices):
         raise node.error("the optimum of what is tuned is not known before; use stop.gap")
-    if not any(solvers.load(each.name).optimum_solver(each.parameters, each.kernel.is_linear) for each in choices):
+    if not any(
+        solvers.load(choice.name).optimum_solver(choice.parameters, choice.kernel.is_linear) for choice in choices
+    ):
         raise node.error("no solver of this config has an objective whose optimum is known; remove the key")
 
 
@@ -151,13 +155,13 @@ def _check_ends(content: File, choices: Sequence[SolverChoice], node: Node) -> N
     named = content.stop.seconds_of and content.stop.seconds_of.solver
     endless = [choice.name for choice in choices if named in (None, choice.name)]
     endless += [choice.tuning.solver for choice in choices if choice.tuning is not None]  # trials have no such seconds
-    given = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
-    why = f" for sure (it may never reach stop: {{{given}}})" if given else ""
+    rules_text = ", ".join(f"{name}: {rules[name]:g}" for name in rules if name != "seconds_of")
+    why = f" for sure (it may never reach stop: {{{rules_text}}})" if rules_text else ""
     for solver in map(solvers.load, endless):
         if not solver.ends and solver.sliceable:
             raise node.error(
                 f"nothing ends a run of solver '{solver.name}'{why}: say when, such as "
-                f"stop: {{{', '.join(filter(None, [given, 'passes: 10']))}}}; or, if it "
+                f"stop: {{{', '.join(filter(None, [rules_text, 'passes: 10']))}}}; or, if it "
                 "returns Status.DONE whatever the data are, write ends = True into its class"
             )
 

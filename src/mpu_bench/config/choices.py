@@ -133,8 +133,8 @@ class SolverChoice:
         """The solver with its parameters; where it is tuned with each value to try, and the solvers that try them."""
         if self.tuning is None:
             return [(self.name, self.parameters)]
-        tried = [(self.tuning.solver, each.tried) for each in self.tuning.candidates]
-        return [(self.name, each.parameters) for each in self.tuning.candidates] + tried
+        tried = [(self.tuning.solver, candidate.tried) for candidate in self.tuning.candidates]
+        return [(self.name, candidate.parameters) for candidate in self.tuning.candidates] + tried
 
     def __post_init__(self) -> None:
         """Bind the plugin that defines the solver."""

@@ -48,11 +48,13 @@ class _Generator(GenerateJsonSchema):
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Return the schema without a default that says nothing."""
         generated = super().default_schema(schema)
-        return {key: each for key, each in generated.items() if key != "default" or not isinstance(each, dict | None)}
+        return {
+            key: value for key, value in generated.items() if key != "default" or not isinstance(value, dict | None)
+        }
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """Return the schema of a model without its name."""
-        return {key: each for key, each in super().model_schema(schema).items() if key != "title"}
+        return {key: value for key, value in super().model_schema(schema).items() if key != "title"}
 
     def field_title_should_be_set(self, _schema: Any) -> bool:
         """Return that no field has a title."""
@@ -83,7 +85,7 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
     ConfigError
         If there is no solver of one of the names.
     """
-    kernel = _alias("kernel", _named("one kernel", {name: _swept(each.options) for name, each in KERNELS.items()}))
+    kernel = _alias("kernel", _named("one kernel", {name: _swept(entry.options) for name, entry in KERNELS.items()}))
     swept = _alias("kernels", _listed[kernel])
     kernels = swept | _per_dataset[swept]
     known = {name: _swept(parameters_model(name), kernels) for name in names}
@@ -92,13 +94,13 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
     dataset = _alias("dataset", _named("one dataset", cards, _OneDataset) | str | FileDataset)
     types: Any = {"dataset": dataset, "datasets": _list[dataset], "kernel": kernels, "solvers": _list[solver | Named]}
     fields: Any = {}
-    for key, each in types.items():
+    for key, hint in types.items():
         field = File.model_fields[key]
-        fields[key] = Annotated[(each, *field.metadata, Field(description=field.description))], field.default
+        fields[key] = Annotated[(hint, *field.metadata, Field(description=field.description))], field.default
     model: type[File] = create_model("File", __base__=File, **fields)
     generated = model.model_json_schema(schema_generator=_Generator)
     keys = generated["properties"]
-    nullable = {key: {"anyOf": [each, {"type": "null"}]} for key, each in keys.items() if key != "profiles"}
+    nullable = {key: {"anyOf": [schema, {"type": "null"}]} for key, schema in keys.items() if key != "profiles"}
     keys["profiles"]["additionalProperties"] = {
         "type": "object",
         "properties": nullable,
@@ -112,7 +114,7 @@ def json_schema(names: Iterable[str] = solvers.OWN) -> Schema:
 
 def _named(what: str, entries: Mapping[str, Any], base: type[Strict] = _OneKey) -> Any:
     """Return the type of ``name`` or ``name: {parameters}``."""
-    fields: Any = {name: (each | None, None) for name, each in entries.items()}
+    fields: Any = {name: (model | None, None) for name, model in entries.items()}
     return Literal[tuple(entries)] | create_model(what, __base__=base, **fields)
 
 

@@ -49,8 +49,8 @@ class Parameters(Strict):
 
     @field_validator("*", mode="wrap")
     @classmethod
-    def _number_or_relative(cls, given: Any, check: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        value = parse(given)
+    def _number_or_relative(cls, raw: Any, check: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        value = parse(raw)
         if isinstance(value, Scaled) and value.by == "n":
             factor = check(value.factor)
             if not isinstance(factor, float):
@@ -58,7 +58,7 @@ class Parameters(Strict):
             return Scaled(factor, "n")
         if isinstance(value, Derived):
             return _derived(info.field_name, value.regularization)
-        return check(given)
+        return check(raw)
 
 
 def _derived(parameter: str | None, regularization: Any) -> Derived:
@@ -100,8 +100,8 @@ def names_of_parameters(name: str) -> Names:
 def _model_of(solver: type[Solver], name: str) -> type[Parameters]:
     hints = get_type_hints(solver, include_extras=True)
     fields: dict[str, Any] = {
-        each.name: (hints[each.name], ... if each.default is dataclasses.MISSING else each.default)
-        for each in dataclasses.fields(solver)
+        field.name: (hints[field.name], ... if field.default is dataclasses.MISSING else field.default)
+        for field in dataclasses.fields(solver)
     }
     if solver.classes == "two":
         fields["multiclass"] = (Reduction | None, None)

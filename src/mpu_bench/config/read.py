@@ -98,13 +98,13 @@ def read_config(
     ConfigError
         With file, line, key and the fix.
     """
-    given = ""
+    text = ""
     if isinstance(config, Path):
         path = find_config(config)
         written = read(path, ConfigError, RENAMED)
     else:
-        given = yaml_text.dump(config, GIVEN, ConfigError)
-        written = parse(given, GIVEN, ConfigError, RENAMED, has_lines=False)
+        text = yaml_text.dump(config, GIVEN, ConfigError)
+        written = parse(text, GIVEN, ConfigError, RENAMED, has_lines=False)
     version = written.data.get("version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise written["version"].error(
@@ -119,9 +119,14 @@ def read_config(
         with suppress(ConfigError):  # what the file says need not be whole without the options that change it
             content = written.root.validated(File)
             whole = experiment_of(content, written)
-            named = {name for each in whole.solvers for name in (each.name, each.tuning and each.tuning.solver) if name}
+            named = {
+                name
+                for choice in whole.solvers
+                for name in (choice.name, choice.tuning and choice.tuning.solver)
+                if name
+            }
             unchanged = whole if named <= solvers.SOLVERS.keys() else None  # other plugins are not run
-    return replace(experiment, options=options, given=given, overridden=overridden, unchanged=unchanged)
+    return replace(experiment, options=options, given=text, overridden=overridden, unchanged=unchanged)
 
 
 class Shown(Judging):
@@ -145,8 +150,8 @@ def read_shown(path: Path, profile: str | None) -> Shown:
         With file, line, key and the fix.
     """
     document, *_ = override(read(path, ConfigError), profile)
-    given = {name: document.data[name] for name in Shown.model_fields if name in document.data}
-    shown: Shown = document.root.holding(given).validated(Shown)
+    content = {name: document.data[name] for name in Shown.model_fields if name in document.data}
+    shown: Shown = document.root.holding(content).validated(Shown)
     return shown
 
 

@@ -21,8 +21,8 @@ Text = Annotated[str, Field(min_length=1)]
 _AXES = (*QUANTITIES, *CHECKPOINT_COLUMNS, "n", "d", "n_test", "classes", "budget_vectors")  # of curves and of slopes
 
 
-def _list(given: Any) -> Any:
-    return given if isinstance(given, list) or given is None else [given]
+def _list(value: Any) -> Any:
+    return value if isinstance(value, list) or value is None else [value]
 
 
 class After(Strict):
@@ -355,7 +355,7 @@ class Judging(Strict):
     The numbers of the first table that has a row for a result stand beside it.
     """
 
-    published: Annotated[list[str], BeforeValidator(lambda given: [] if given is None else _list(given))] = Field(
+    published: Annotated[list[str], BeforeValidator(lambda value: [] if value is None else _list(value))] = Field(
         [],
         max_length=MOST_ENTRIES,
         description="The printed tables with which the results are compared and judged.",
@@ -442,9 +442,9 @@ def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
     """Reject a name, or one of a list, that does not exist; nothing is rejected where nothing is named."""
     if valid is None:
         return
-    given = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []
+    names = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []
     known = set(valid)
-    for position, name in enumerate(given):
+    for position, name in enumerate(names):
         if not isinstance(name, str) or name not in known:
             raise (node[position] if isinstance(node.value, list) else node).unknown(what, name, known)
 

@@ -128,7 +128,7 @@ class RepeatsPerDataset(PerDataset[Repeats]):
 Kernels = Swept[Named] | PerDataset[Swept[Named]]
 _AnyRepeats = Annotated[
     Annotated[Repeats, Tag("number")] | Annotated[RepeatsPerDataset, Tag("by dataset")],
-    Discriminator(lambda given: "by dataset" if isinstance(given, Mapping | PerDataset) else "number"),
+    Discriminator(lambda value: "by dataset" if isinstance(value, Mapping | PerDataset) else "number"),
 ]
 
 

@@ -152,13 +152,13 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
 def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
     """Read a dataset with its options: one choice, or one for each of its ``bipartitions``."""
     if isinstance(node.value, Mapping) and FILE in node.value:
-        return (_own_file(node),)
+        return (_user_file(node),)
     name, below = node.named("dataset")
     options = dict(below.value)
     for old in RENAMED.keys() & options.keys():
         raise below[old].error(f"unknown key; it is called '{RENAMED[old]}' now")
-    given, bipartitions = options.pop("as", None), options.pop("bipartitions", None)
-    label: str | None = None if given is None else below["as"].validated(Label)
+    raw_label, bipartitions = options.pop("as", None), options.pop("bipartitions", None)
+    label: str | None = None if raw_label is None else below["as"].validated(Label)
     try:
         card = catalog.card(name, options)
         label = label or (name if name in card.aliases else card.name)
@@ -172,17 +172,17 @@ def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
         raise node.error(str(error)) from None
 
 
-def _own_file(node: Node) -> DatasetChoice:
+def _user_file(node: Node) -> DatasetChoice:
     """Read a dataset that is a user file: ``{file: mine.csv, label: y}``; paths are the config's."""
     from mpu_bench.data.user_files.adding import FileDataset
 
-    given: FileDataset = node.validated(FileDataset)
+    file: FileDataset = node.validated(FileDataset)
     where = node.document.location(node.key)
     folder = Path() if where.startswith("--set") else Path(node.document.source).parent
     options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}
     try:
-        name, card = given.options(folder, where)
-        return DatasetChoice(name, options | card, given.name or name, catalog.card(name, options | card).class_names)
+        name, card = file.options(folder, where)
+        return DatasetChoice(name, options | card, file.name or name, catalog.card(name, options | card).class_names)
     except DataError as error:
         raise node[FILE].error(str(error)) from None
 
@@ -214,7 +214,7 @@ def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, N
 def expand(value: Any) -> list[Any]:
     """Write out every combination of the lists in a value, the first key of a mapping varying slowest."""
     if isinstance(value, list):
-        return [one for each in value for one in (expand(each) if isinstance(each, Mapping) else [each])]
+        return [one for entry in value for one in (expand(entry) if isinstance(entry, Mapping) else [entry])]
     if isinstance(value, Mapping):
         return list(_expanded(value))
     return [value]
@@ -222,8 +222,8 @@ def expand(value: Any) -> list[Any]:
 
 def _expanded(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Write out the combinations one by one, so that the first wrong one ends it."""
-    for each in itertools.product(*map(expand, value.values())):
-        yield dict(zip(value, each, strict=True))
+    for combination in itertools.product(*map(expand, value.values())):
+        yield dict(zip(value, combination, strict=True))
 
 
 # ------------------------------------------------------------------ three: validate plain entries
@@ -259,19 +259,19 @@ class TuningGrid:
         return [
             {
                 name.removeprefix(prefix): value
-                for name, value in each.items()
+                for name, value in combination.items()
                 if name.startswith(_KERNEL_PREFIX) == bool(prefix)
             }
-            for each in self.combinations
+            for combination in self.combinations
         ]
 
-    def check(self, owner: str, parameters: Names, given: Mapping[str, Any], prefix: str = "") -> None:
+    def check(self, owner: str, parameters: Names, fixed: Mapping[str, Any], prefix: str = "") -> None:
         """Reject tuned names that are not parameters of the solver or kernel, or that have a value as well."""
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:
                 raise node.error(f"{owner} has no parameter '{name}'; {node.document.suggest(name, parameters)}")
-            if name in given:
+            if name in fixed:
                 raise node.error(f"{owner} is given a value of '{name}', too; remove one of the two")
 
 
@@ -310,7 +310,7 @@ def _tuning(
     """Make what is tried; ``checked`` and ``kernels`` are the solver's parameters and kernel for every combination."""
     if grid.how is None or grid.node is None:
         return None
-    if any(isinstance(value, Derived) for each in checked for value in each.values()):
+    if any(isinstance(value, Derived) for parameters in checked for value in parameters.values()):
         raise grid.node.error("nu is derived before tuning; give nu a value")
     tuner, tried = name, checked
     if grid.how.tuner is not None:
@@ -320,9 +320,9 @@ def _tuning(
         _check_linear(tuner, kernel, grid.node)
     if grid.how.metric == "online_error" and not solvers.load(tuner).online:
         raise grid.node["metric"].error(f"solver '{tuner}' is not online and has no online error")
-    values = [{name: parse(value) for name, value in each.items()} for each in grid.combinations]
-    each = zip(values, checked, kernels, tried, strict=True)
-    candidates = tuple(Candidate(*candidate) for candidate in each)
+    values = [{name: parse(value) for name, value in combination.items()} for combination in grid.combinations]
+    arguments = zip(values, checked, kernels, tried, strict=True)
+    candidates = tuple(Candidate(*candidate) for candidate in arguments)
     return Tuning(tuner, candidates, grid.splits, grid.how.metric)
 
 
@@ -335,12 +335,12 @@ def _tuner(
     content: File,
 ) -> list[dict[str, Any]]:
     """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
-    fields, given = names_of_parameters(name), dict(node.value)
-    grid.check(f"solver '{name}'", fields, given)
-    if "vectors" in fields and "vectors" not in given and content.budget is not None:
-        given["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
+    fields, parameters = names_of_parameters(name), dict(node.value)
+    grid.check(f"solver '{name}'", fields, parameters)
+    if "vectors" in fields and "vectors" not in parameters and content.budget is not None:
+        parameters["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
     return [
-        checked_parameters(name, node.holding(given | values), kernel)
+        checked_parameters(name, node.holding(parameters | values), kernel)
         for values, kernel in zip(grid.values(), kernels, strict=True)
     ]
 
@@ -363,15 +363,19 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
         grid = _grid(tune_node.holding(chosen.value["tune"]))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})
         grid.check(f"solver '{name}'", fields, plain.value)
-        has_own = "vectors" not in fields or "vectors" in plain.value or "vectors" in grid.combinations[0]
-        budgets = [{}] if content.budget is None or has_own else [{"vectors": each} for each in content.budget.vectors]
+        ignores_budget = "vectors" not in fields or "vectors" in plain.value or "vectors" in grid.combinations[0]
+        budgets = (
+            [{}]
+            if content.budget is None or ignores_budget
+            else [{"vectors": count} for count in content.budget.vectors]
+        )
         entries = _kernel_entries(kernel_node.holding(chosen.value["kernel"]))
-        size.add(plain, [each for *_, each in entries], budgets=len(budgets), trials=grid.trials, label=label)
-        kernels = [each for entry in entries for each in _kernels(*entry, solver=name, grid=grid)]
-        combined = ((given, *each) for given in _expanded(plain.value) for each in itertools.product(kernels, budgets))
-        for given, tried, vectors in combined:
+        size.add(plain, [kernel for *_, kernel in entries], budgets=len(budgets), trials=grid.trials, label=label)
+        kernels = [choices for entry in entries for choices in _kernels(*entry, solver=name, grid=grid)]
+        combined = ((fixed, *pair) for fixed in _expanded(plain.value) for pair in itertools.product(kernels, budgets))
+        for fixed, tried, vectors in combined:
             parameters = [
-                checked_parameters(name, plain.holding(given | vectors | values), kernel)
+                checked_parameters(name, plain.holding(fixed | vectors | values), kernel)
                 for values, kernel in zip(grid.values(), tried, strict=True)
             ]
             untuned = _without(parameters[0], grid.values()[0])
