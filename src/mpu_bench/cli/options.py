@@ -67,16 +67,20 @@ def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., N
 
     def with_options(verb: Callable[..., None]) -> Callable[..., None]:
         @wraps(verb)
-        def call(**given: Any) -> None:
-            named = {each.name: given.pop(each.name) for each in declared}
-            verb(**given, options=options(**named))
+        def call(**values: Any) -> None:
+            named = {field.name: values.pop(field.name) for field in declared}
+            verb(**values, options=options(**named))
 
-        declared = [each for each in fields(options) if each.metadata["kind"]]
-        declared.sort(key=lambda each: each.name not in options.__annotations__)  # those of several verbs last
-        arguments = [each for each in signature(verb, eval_str=True).parameters.values() if each.name != "options"]
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*map(_parameter, declared), *arguments)]
+        declared = [field for field in fields(options) if field.metadata["kind"]]
+        declared.sort(key=lambda field: field.name not in options.__annotations__)  # those of several verbs last
+        arguments = [
+            parameter for parameter in signature(verb, eval_str=True).parameters.values() if parameter.name != "options"
+        ]
+        parameters = [
+            parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*map(_parameter, declared), *arguments)
+        ]
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in parameters}
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return call
 
     return with_options
@@ -165,7 +169,7 @@ class TableOptions:
     @property
     def given(self) -> dict[str, Any]:
         """What is given of the file, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(TableOptions)}
+        values = {field.name: getattr(self, field.name) for field in fields(TableOptions)}
         return {name: value for name, value in values.items() if value is not None}
 
 

@@ -44,7 +44,7 @@ def _unavailable(outlook: Outlook) -> str:
 def print_plan(chosen: ChosenRuns, console: Terminal) -> None:
     """List the chosen runs of a plan, which of them have a valid result, how long they take, and downloads."""
     outlook, names, home = Outlook.of(chosen), Names(chosen.plan), chosen.options.home
-    rows = [(names.of(each.run), _state(outlook, index)) for index, each in enumerate(outlook.runs)]
+    rows = [(names.of(planned_run.run), _state(outlook, index)) for index, planned_run in enumerate(outlook.runs)]
     console.print(columns(("run", "state"), rows))
     for file in outlook.missing.values():
         size = "size unknown" if file.bytes is None else decimal(file.bytes)
@@ -105,15 +105,17 @@ def print_reproduction(
     """
     headings = ("config", "runs", "finished", "to do", "hours", "downloads", "unavailable")
     console.print(columns(headings, [(name, *_cells(outlook)) for name, outlook in outlooks.items()]))
-    every = Estimate.of([each.expected[index] for each in outlooks.values() for index in each.todo])
-    at_once = [each.expected[index] for name, each in outlooks.items() if name not in timed for index in each.todo]
-    files = {name: file for each in outlooks.values() for name, file in each.missing.items()}
+    every = Estimate.of([outlook.expected[index] for outlook in outlooks.values() for index in outlook.todo])
+    at_once = [
+        outlook.expected[index] for name, outlook in outlooks.items() if name not in timed for index in outlook.todo
+    ]
+    files = {name: file for outlook in outlooks.values() for name, file in outlook.missing.items()}
     _tell_estimate(every, console)
     if options.jobs > 1 and at_once:
         least = every.seconds - Estimate.of(at_once).seconds * (1 - 1 / options.jobs)
         console.tell(f"with {options.jobs} parallel runs where no seconds are judged: at least {_brief(least)}")
     console.tell(f"to download: {_size(files.values())}" if files else "to download: nothing")
-    stored = sum(each.stored_seconds for each in outlooks.values())
+    stored = sum(outlook.stored_seconds for outlook in outlooks.values())
     console.tell(f"stored in {options.folder}: {duration(stored)} of training")
 
 

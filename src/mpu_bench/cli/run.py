@@ -159,7 +159,7 @@ def reproduce(
         from mpu_bench.cli import planning
 
         outlooks = reproduce.outlooks(experiments, options, console().tell)
-        timed = {each.name for each in experiments if each.is_timed}
+        timed = {experiment.name for experiment in experiments if experiment.is_timed}
         planning.print_reproduction(outlooks, timed, options, console())
         for failure in failures:
             say(f"failed: {failure}")

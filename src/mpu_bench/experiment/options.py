@@ -125,16 +125,18 @@ class Options(DataOptions):
         ConfigError
             Which names the option that is wrong, or means nothing beside the others.
         """
-        for each in fields(self):
-            value, most, kind = getattr(self, each.name), each.metadata.get("max"), each.metadata["kind"]
+        for declared in fields(self):
+            value, most, kind = getattr(self, declared.name), declared.metadata.get("max"), declared.metadata["kind"]
             if value is not None and most is not None:
-                object.__setattr__(self, each.name, _whole(each.name, value, range(each.metadata["min"], most + 1)))
+                object.__setattr__(
+                    self, declared.name, _whole(declared.name, value, range(declared.metadata["min"], most + 1))
+                )
             elif value is not None and kind in (Path, Path | None):
-                object.__setattr__(self, each.name, path_of(each.name, value))
+                object.__setattr__(self, declared.name, path_of(declared.name, value))
             elif value is not None and kind in (str, str | None):
-                object.__setattr__(self, each.name, str(value))
+                object.__setattr__(self, declared.name, str(value))
             elif kind in (bool, False) and value not in (None, False, True):
-                raise ConfigError(f"{each.name} is {value!r}; it must be True or False")
+                raise ConfigError(f"{declared.name} is {value!r}; it must be True or False")
         self._check_cluster()
 
     @property
@@ -246,8 +248,8 @@ def keywords(
         signature = inspect.Signature([first, *inspect.signature(options).parameters.values()])
 
         @wraps(function)
-        def call(*arguments: Any, **given: Any) -> _R:
-            named = signature.bind(*arguments, **given).arguments
+        def call(*arguments: Any, **values: Any) -> _R:
+            named = signature.bind(*arguments, **values).arguments
             return function(named.pop(first.name), options(**named))  # type: ignore[call-arg]
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -256,29 +258,29 @@ def keywords(
     return with_keywords
 
 
-def path_of(name: str, given: Any) -> Path:
+def path_of(name: str, value: Any) -> Path:
     """Return a path of whatever type as Python's own."""
-    if not isinstance(given, str | os.PathLike):
-        raise ConfigError(f"{name} is {given!r}; it must be a path")
-    return Path(given)
+    if not isinstance(value, str | os.PathLike):
+        raise ConfigError(f"{name} is {value!r}; it must be a path")
+    return Path(value)
 
 
-def _whole(name: str, given: Any, allowed: range) -> int:
+def _whole(name: str, value: Any, allowed: range) -> int:
     """Return a whole number of whatever type as Python's own."""
     count = None
-    if not isinstance(given, bool):
+    if not isinstance(value, bool):
         with suppress(TypeError):
-            count = operator.index(given)
+            count = operator.index(value)
     if count not in allowed:
-        raise ConfigError(f"{name}: must be a whole number from {allowed[0]} to {allowed[-1]}, not {given!r}")
+        raise ConfigError(f"{name}: must be a whole number from {allowed[0]} to {allowed[-1]}, not {value!r}")
     return count  # type: ignore[return-value]
 
 
-def _pairs(keyword: str, given: Mapping[str, Any] | Sequence[str] | None, text: Callable[[Any], str]) -> list[str]:
+def _pairs(keyword: str, values: Mapping[str, Any] | Sequence[str] | None, text: Callable[[Any], str]) -> list[str]:
     try:
-        if isinstance(given, Mapping):
-            return [f"{key}={text(value)}" for key, value in given.items()]
-        return [given] if isinstance(given, str) else [*map(str, given or ())]
+        if isinstance(values, Mapping):
+            return [f"{key}={text(value)}" for key, value in values.items()]
+        return [values] if isinstance(values, str) else [*map(str, values or ())]
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{keyword}: holds what no YAML file can: {error}") from None
 

@@ -49,13 +49,20 @@ def plan(experiment: Experiment) -> Plan:
     """Return every run, dataset by dataset so that each is loaded once; those that others need come first."""
     runs = Plan()
     for dataset in experiment.datasets:
-        here = [replace(each, only_for=None) for each in experiment.solvers if each.only_for in (None, dataset.label)]
+        here = [
+            replace(solver, only_for=None) for solver in experiment.solvers if solver.only_for in (None, dataset.label)
+        ]
         of_dataset = [
             Run(experiment.name, dataset, solver=solver, settings=settings, seed=seed)
-            for solver, settings in [(each, _settings(experiment, each)) for each in here]
+            for solver, settings in [(solver, _settings(experiment, solver)) for solver in here]
             for seed in experiment.seeds_on.get(dataset.label, experiment.seeds)
         ]
-        tuning = [each for run in of_dataset if run.seed == experiment.seeds[0] for each in _tuning_runs(run).values()]
+        tuning = [
+            tuning_run
+            for run in of_dataset
+            if run.seed == experiment.seeds[0]
+            for tuning_run in _tuning_runs(run).values()
+        ]
         optima = map(optimum_of, of_dataset) if experiment.optimum else ()
         for run in filter(None, (*tuning, *optima, *map(nu_of, of_dataset), *of_dataset)):
             runs.add(run)
@@ -77,7 +84,7 @@ def marks_of(experiment: Experiment, runs: Plan) -> list[Mark]:
     if not experiment.overridden:
         return [Mark(1, "")] * len(runs)
     written = set(_settings_ids(plan(experiment.unchanged))) if experiment.unchanged is not None else set()
-    return [Mark(1, "") if each in written else Mark(0, experiment.overridden) for each in _settings_ids(runs)]
+    return [Mark(1, "") if key in written else Mark(0, experiment.overridden) for key in _settings_ids(runs)]
 
 
 def _settings_ids(runs: Plan) -> list[str]:
@@ -108,12 +115,12 @@ def _tuning_runs(run: Run) -> dict[str, Run]:
     return {
         trial_name(number, part): replace(
             run,
-            solver=SolverChoice(tuning.solver, each.tried, each.kernel, each.tried.get("vectors")),
+            solver=SolverChoice(tuning.solver, candidate.tried, candidate.kernel, candidate.tried.get("vectors")),
             settings=settings,
             seed=trial.seed,
             trial=trial,
         )
-        for number, each in enumerate(tuning.candidates)
+        for number, candidate in enumerate(tuning.candidates)
         for part, trial in enumerate(tuning.trials)
     }
 
@@ -180,7 +187,7 @@ class Plan(list[Run]):
             "nu": self._same(nu_of(run)),
             "seconds": self.of_seconds(run),
         }
-        sources |= {name: self._same(each) for name, each in _tuning_runs(run).items()}
+        sources |= {name: self._same(tuning_run) for name, tuning_run in _tuning_runs(run).items()}
         return {kind: source for kind, source in sources.items() if source is not None}
 
     def of_seconds(self, run: Run) -> Run | None:
@@ -189,12 +196,12 @@ class Plan(list[Run]):
         if share is None:
             return None
 
-        def plain(each: Run) -> Run:
-            settings = replace(each.settings, stop=Stop())
-            return replace(each, solver=SolverChoice(share.solver, {}, each.solver.kernel), settings=settings)
+        def plain(other: Run) -> Run:
+            settings = replace(other.settings, stop=Stop())
+            return replace(other, solver=SolverChoice(share.solver, {}, other.solver.kernel), settings=settings)
 
         alike = self._by_solver.get(_solver_key(run, share.solver), ())
-        return next((each for each in alike if plain(each) == plain(run)), None)
+        return next((other for other in alike if plain(other) == plain(run)), None)
 
     def _same(self, wanted: Run | None) -> Run | None:
         """Find a run on the same data, whatever they are called."""
@@ -202,9 +209,7 @@ class Plan(list[Run]):
             return None
         alike = self._by_parameters.get(_parameters_key(wanted), ())
         label = wanted.dataset.label
-        return next(
-            (each for each in alike if replace(each, dataset=replace(each.dataset, label=label)) == wanted), None
-        )
+        return next((run for run in alike if replace(run, dataset=replace(run.dataset, label=label)) == wanted), None)
 
 
 def _solver_key(run: Run, solver: str) -> tuple[Any, ...]:
@@ -221,7 +226,7 @@ def _parameters_key(run: Run) -> tuple[Any, ...]:
 
 def _hashable(values: Mapping[str, Any]) -> frozenset[Any]:
     """Return the same for equal values; those that have no hash, such as lists of a plugin's, are left out."""
-    return frozenset(each for each in values.items() if isinstance(each[1], int | float | str | Scaled | Derived))
+    return frozenset(item for item in values.items() if isinstance(item[1], int | float | str | Scaled | Derived))
 
 
 def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
@@ -285,7 +290,9 @@ class PlannedRun:
     def record(self) -> Record:
         """Return what is known of it before running."""
         solver, known, trial = self.run.solver, self.description, self.run.trial
-        tried = [each.parameters for each in solver.tuning.candidates] if solver.tuning else [solver.parameters]
+        tried = (
+            [candidate.parameters for candidate in solver.tuning.candidates] if solver.tuning else [solver.parameters]
+        )
         is_whole = known is not None and (trial is None or trial.on_test_set)  # else the run says how many are held out
         return replace(
             record_of(self.run),
@@ -293,7 +300,7 @@ class PlannedRun:
             d=known.d if known else None,
             n_test=known.n_test if known and is_whole else None,
             classes=len(known.classes) if known and known.classes else None,
-            problem=" or ".join(dict.fromkeys(problem_of(solver.name, each) for each in tried)),
+            problem=" or ".join(dict.fromkeys(problem_of(solver.name, parameters) for parameters in tried)),
             maximised=int(solvers.load(solver.name).is_maximised),
             run_id=self.run_id or None,
         )
@@ -353,8 +360,8 @@ def placeholder_fingerprint(run: Run) -> str:
 
 def settled_run_id(run: Run, fingerprint: str, plan: Plan) -> str:
     """Return the key of a run; where results of others settle it, it depends on their keys, but for the optimum."""
-    settling = [each for kind, each in plan.needed(run).items() if kind != "optimum"]
-    return run_id(run, fingerprint, [run_id(each, fingerprint) for each in settling])
+    settling = [source for kind, source in plan.needed(run).items() if kind != "optimum"]
+    return run_id(run, fingerprint, [run_id(source, fingerprint) for source in settling])
 
 
 def keep_unavailable(planned: PlannedRun, plan: Plan, store: Store) -> PlannedRun:
@@ -368,11 +375,11 @@ def keep_unavailable(planned: PlannedRun, plan: Plan, store: Store) -> PlannedRu
 
 def needs_of(planned: Sequence[PlannedRun], plan: Plan) -> dict[str, dict[str, str]]:
     """Return, for every run that has a key, the keys of the runs whose results it needs."""
-    keys = {id(each.run): each.run_id for each in planned}
+    keys = {id(planned_run.run): planned_run.run_id for planned_run in planned}
     return {
-        each.run_id: {kind: keys[id(source)] for kind, source in plan.needed(each.run).items()}
-        for each in planned
-        if each.run_id
+        planned_run.run_id: {kind: keys[id(source)] for kind, source in plan.needed(planned_run.run).items()}
+        for planned_run in planned
+        if planned_run.run_id
     }
 
 
@@ -392,12 +399,12 @@ def filter_already_run(
 ) -> list[PlannedRun]:
     """Return the wanted runs that are not done; of those that have one result, the first."""
     missing: dict[str, PlannedRun] = {}
-    for each in planned:
-        if each.run_id in wanted and each.run_id not in done:
-            missing.setdefault(each.run_id, each)
+    for planned_run in planned:
+        if planned_run.run_id in wanted and planned_run.run_id not in done:
+            missing.setdefault(planned_run.run_id, planned_run)
     return list(missing.values())
 
 
 def order(keys: Collection[str], needs: Needs) -> TopologicalSorter[str]:
     """Return the order in which runs can be executed: each after those of them that it needs."""
-    return TopologicalSorter({key: [each for each in needs[key].values() if each in keys] for key in keys})
+    return TopologicalSorter({key: [source for source in needs[key].values() if source in keys] for key in keys})

@@ -156,27 +156,33 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         prepared = prepare_data(
             runs, chosen.runs, home=home, pool=pool, limits=experiment.limits, progress=listener.progress
         )
-        planned = [keep_unavailable(each, runs, store) for each in prepared]
+        planned = [keep_unavailable(planned_run, runs, store) for planned_run in prepared]
         marks = marks_of(experiment, runs)
-        pairs = {each.run.dataset.label: each.description.pairs for each in planned if each.description}
+        pairs = {
+            planned_run.run.dataset.label: planned_run.description.pairs
+            for planned_run in planned
+            if planned_run.description
+        }
         store.save_plan(
-            [replace(each.record(), **mark._asdict()) for each, mark in zip(planned, marks, strict=True)],
+            [replace(planned_run.record(), **mark._asdict()) for planned_run, mark in zip(planned, marks, strict=True)],
             facts_of(experiment, folder) | {"pairs": pairs},
         )
         needs = needs_of(planned, runs)
         selected = set(map(id, chosen.runs))
-        wanted = with_needed((each.run_id for each in planned if id(each.run) in selected), needs)
+        wanted = with_needed((planned_run.run_id for planned_run in planned if id(planned_run.run) in selected), needs)
         done = set() if chosen.options.force else store.finished(needs)
         model_files = _model_files(planned, selected, folder) if chosen.options.save_models else {}
         if again := _without_model(model_files, done, store):
             listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
-        todo = [each.run for each in missing]
+        todo = [planned_run.run for planned_run in missing]
         expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
-        listener.planned(Todo(runs, todo, len(wanted) - len(missing), [each.total_seconds for each in expected]))
+        listener.planned(
+            Todo(runs, todo, len(wanted) - len(missing), [expected_run.total_seconds for expected_run in expected])
+        )
         if missing:
             pool.get_ready()  # while the machine is described
-            codes = {each.code: each.run for each in missing if each.is_settled(needs)}
+            codes = {planned_run.code: planned_run.run for planned_run in missing if planned_run.is_settled(needs)}
             machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / MATRICES
@@ -204,12 +210,14 @@ def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folde
 
     Runs of the same data by two names have one key, and a file by each name.
     """
-    found: dict[str, list[Path]] = {}
-    for each in planned:
-        is_saved = each.run.trial is None and each.run_id and each.run.solver.name not in OPTIMUM_SOLVERS
-        if is_saved and id(each.run) in selected:
-            found.setdefault(each.run_id, []).append(model_file(folder.absolute(), each.record()))
-    return found
+    paths: dict[str, list[Path]] = {}
+    for planned_run in planned:
+        is_saved = (
+            planned_run.run.trial is None and planned_run.run_id and planned_run.run.solver.name not in OPTIMUM_SOLVERS
+        )
+        if is_saved and id(planned_run.run) in selected:
+            paths.setdefault(planned_run.run_id, []).append(model_file(folder.absolute(), planned_run.record()))
+    return paths
 
 
 def _groups(
@@ -221,14 +229,14 @@ def _groups(
     """
     if not experiment.is_timed:
         return {}
-    hosts = {each["id"]: each.get("host", "") for each in store.environments()}
+    hosts = {machine["id"]: machine.get("host", "") for machine in store.environments()}
     names, before = {}, dict[str, str]()
-    for each in planned:
-        run = each.run
+    for planned_run in planned:
+        run = planned_run.run
         if run.solver.name not in OPTIMUM_SOLVERS:
-            names[each.run_id] = f"{run.dataset.label} {run.dataset.split} {run.seed}"
-            if any(hosts.values()) and each.run_id in done and (row := store.row(each.run_id)):
-                before.setdefault(names[each.run_id], hosts.get(row.machine, ""))
+            names[planned_run.run_id] = f"{run.dataset.label} {run.dataset.split} {run.seed}"
+            if any(hosts.values()) and planned_run.run_id in done and (row := store.row(planned_run.run_id)):
+                before.setdefault(names[planned_run.run_id], hosts.get(row.machine, ""))
     return {key: (name, before.get(name, "")) for key, name in names.items()}
 
 
@@ -280,7 +288,7 @@ class _Session:
 
     def make(self, missing: Sequence[PlannedRun]) -> None:
         """Execute runs, each as soon as the results that it needs exist, otherwise in the order of the plan."""
-        indices = {each.run_id: index for index, each in enumerate(missing)}
+        indices = {planned_run.run_id: index for index, planned_run in enumerate(missing)}
         sorter = order(indices, self.needs)
         sorter.prepare()
         ready: list[int] = []
@@ -297,12 +305,12 @@ class _Session:
                         made_on = outcome.environment or self._machine
                         self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints, made_on))
                 # while that is saved the next one runs, unless one that comes before it waits for what is saved
-                awaited = any(each and each.task.run_id in self._sources for each in outcomes)
+                awaited = any(outcome and outcome.task.run_id in self._sources for outcome in outcomes)
                 if ready and self.pool.has_room and not awaited:
                     outcomes.append(self._begin(missing[heapq.heappop(ready)]))
-                for each in filter(None, outcomes):
-                    self._save(each)
-                    sorter.done(each.task.run_id)
+                for outcome in filter(None, outcomes):
+                    self._save(outcome)
+                    sorter.done(outcome.task.run_id)
         except BaseException:
             self.pool.close()  # what is under way belongs to nobody now
             raise
@@ -359,8 +367,8 @@ class _Session:
             return Outcome(task, Record(status=RunStatus.UNAVAILABLE, reason=planned.unavailable), [])
         if failure:
             return Outcome(task, Record(status=RunStatus.ERROR, reason=failure), [])
-        kept = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
-        return None if kept is None else Outcome(task, *kept)
+        cached = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
+        return None if cached is None else Outcome(task, *cached)
 
     def _pass_on(self, task: Task, news: News) -> None:
         self.listener.news(self._started[task.run_id].planned.run, news)
@@ -373,8 +381,8 @@ class _Session:
         reasons = [measured.reason, *started.lacking, *started.notes]
         record = replace(started.planned.record(), **{**measured.known(), **started.columns})
         record = replace(record, reason="; ".join(dict.fromkeys(filter(None, reasons))))
-        kept = self.store.save(record, outcome.checkpoints, outcome.environment or self._machine, started.made_from)
-        self.listener.finished(started.planned.run, kept)
+        stored = self.store.save(record, outcome.checkpoints, outcome.environment or self._machine, started.made_from)
+        self.listener.finished(started.planned.run, stored)
 
 
 def _lacking(rows: Mapping[str, Record], results: Mapping[str, Record]) -> list[str]:
