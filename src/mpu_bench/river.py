@@ -77,7 +77,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
             raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
         labels = list(self.classes)
-        if len(labels) < 2 or any(sum(each == label for each in labels) != 1 for label in labels):  # NaN: 0
+        if len(labels) < 2 or any(sum(other == label for other in labels) != 1 for label in labels):  # NaN: 0
             raise ValueError(f"classes is {self.classes!r}; it must name at least two labels, each once")
         count: Any = self.n_features
         if not isinstance(count, Integral) or count < 1:

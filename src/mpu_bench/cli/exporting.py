@@ -60,7 +60,7 @@ def export_c(
         portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
-    c_rows, labels = _as_given(saved, portable_model, rows, how)
+    c_rows, labels = _c_rows(saved, portable_model, rows, how)
     if target is not None:
         _check_device(footprint(portable_model, source, target, rows=c_rows, labels=labels), target, rows)
     texts = {} if out is None else {out: source.text}
@@ -176,7 +176,7 @@ def _compared(
     return comparison.share
 
 
-def _as_given(
+def _c_rows(
     saved: SavedModel, model: Portable, rows: RowsAtHand | None, how: FixedPoint | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return rows as the C file takes them, with Python's labels; rows of random features where there are none."""

@@ -233,16 +233,16 @@ def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapp
     with tempfile.TemporaryDirectory(prefix="mpu-bench-") as temporary:
         session.folder = Path(temporary)
         with Display(console(stderr=True), session) as display:
-            kept_at = -math.inf
+            written_at = -math.inf
 
             def changed(outcome: Outcome) -> None:
-                nonlocal kept_at, is_new
+                nonlocal written_at, is_new
                 if is_new:
                     _forget_earlier(folder)
                     is_new = False
-                if time.monotonic() - kept_at > _SECONDS_BETWEEN_TABLES:
+                if time.monotonic() - written_at > _SECONDS_BETWEEN_TABLES:
                     _keep_table(outcome, folder)
-                    kept_at = time.monotonic()
+                    written_at = time.monotonic()
                 display.show(outcome)
 
             session.changed = changed

@@ -22,7 +22,7 @@ from mpu_bench.selection.repetition import model_of
 from mpu_bench.selection.rows import Source
 
 _FEWEST_ROWS = 100
-_TOLD = 5  # times, how far it is
+_REPORTS = 5  # of how far it is
 _WRITTEN = ("stream.csv", "stream.svg", "stream.png", "model.mpu")
 
 
@@ -77,7 +77,7 @@ def judge_online(
 
     def changed(stream: Stream) -> None:
         nonlocal reported
-        if (part := stream.rows * _TOLD // all_rows) > reported:
+        if (part := stream.rows * _REPORTS // all_rows) > reported:
             reported, value = part, 100 * stream.chosen.value(stream.metric)
             say(f"row {stream.rows:,} of {all_rows:,}: {stream.chosen.name}, {METRICS[stream.metric]} {value:.2f} %")
 

@@ -25,7 +25,9 @@ class _BallClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassif
     multi_class: str = "ovo"
 
     def _ball(self, name: str, **parameters: Any) -> Solver:
-        return self._made(name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size, **parameters)
+        return self._new_solver(
+            name, C=self.C, stop=self.tol, sampling=self.sampling, cache_mb=self.cache_size, **parameters
+        )
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         return measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)

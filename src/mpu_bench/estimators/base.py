@@ -134,7 +134,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def _kernel(self, X: Any) -> Kernel:  # noqa: ARG002
         return Linear()
 
-    def _made(self, solver: str | type[Solver], **parameters: Any) -> Solver:
+    def _new_solver(self, solver: str | type[Solver], **parameters: Any) -> Solver:
         """Return a solver.
 
         Parameters

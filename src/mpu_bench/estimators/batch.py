@@ -53,7 +53,7 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     max_iter: int = 10
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("sbp", nu=self.nu, bias=bool(self.fit_intercept), passes=self.max_iter)
+        return self._new_solver("sbp", nu=self.nu, bias=bool(self.fit_intercept), passes=self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -77,7 +77,7 @@ class SDCAClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifi
     max_iter: int = 100
 
     def _solver(self, n: int) -> Solver:
-        return self._made("sdca", regularization=regularization(self.C, n), passes=self.max_iter)
+        return self._new_solver("sdca", regularization=regularization(self.C, n), passes=self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -112,7 +112,7 @@ class SMOClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassifie
     multi_class: str = "ovo"
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol, conjugate=True)
+        return self._new_solver("smo", C=self.C, bias=bool(self.fit_intercept), tolerance=self.tol, conjugate=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -148,4 +148,4 @@ class RandomFourierClassifier(TwoClassClassifier, WeightedClassifier):
         return kernel_named("rbf", self.gamma, X)
 
     def _solver(self, n: int) -> Solver:
-        return self._made("rff", regularization=regularization(self.C, n), pairs=self.pairs, tolerance=self.tol)
+        return self._new_solver("rff", regularization=regularization(self.C, n), pairs=self.pairs, tolerance=self.tol)

@@ -97,7 +97,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         margin = one_of(("soft", "hard"), margin=self.margin)
-        return self._made("mpu", C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy, adaptive=True)
+        return self._new_solver("mpu", C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy, adaptive=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +124,7 @@ class MarginPerceptronClassifier(MarginClassifier):
     max_iter: int | None = 1000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("margin-perceptron", accuracy=self.accuracy)
+        return self._new_solver("margin-perceptron", accuracy=self.accuracy)
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn must know: of data that are not separable it learns little."""
@@ -163,7 +163,7 @@ class DCDClassifier(AugmentedClassifier, WeightedClassifier):
     max_iter: int | None = 10_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("dcd", C=self.C, tolerance=self.tol, stop=self.gap)
+        return self._new_solver("dcd", C=self.C, tolerance=self.tol, stop=self.gap)
 
 
 @dataclass(eq=False, repr=False)
@@ -194,7 +194,7 @@ class SVMPerfClassifier(AugmentedClassifier, WeightedClassifier):
     max_iter: int | None = 500
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        return self._made("svmperf", C=self.C, tolerance=self.tol)
+        return self._new_solver("svmperf", C=self.C, tolerance=self.tol)
 
     def _is_near(self, measures: Measures, n: float) -> bool:
         if measures.objective is None or measures.dual_objective is None:
@@ -236,13 +236,13 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
             raise ValueError(f"max_iter is {self.max_iter!r}; it must be at least 1")
         if self.kernel == "linear":
             return self._steps(n, self.max_iter)
-        return self._made("pegasos-kernel", regularization=regularization(self.C, n), passes=self.max_iter)
+        return self._new_solver("pegasos-kernel", regularization=regularization(self.C, n), passes=self.max_iter)
 
     def _steps(self, n: int, passes: int, before: int = 0) -> Pegasos:
         """Return the linear solver of so many passes over n rows, after the steps before."""
         batch = min(self.batch, n)
         iterations = before + max(passes * n // max(batch, 1), 1)
-        return cast("Pegasos", self._made("pegasos", C=self.C, batch=batch, iterations=iterations))
+        return cast("Pegasos", self._new_solver("pegasos", C=self.C, batch=batch, iterations=iterations))
 
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
         self.__dict__.pop("_states", None)

@@ -70,7 +70,7 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
 
     def make_solver(self: SolverClassifier, n: int, passes: int | None = None) -> Solver:  # noqa: ARG001
         values = {parameter.name: getattr(self, words.get(parameter.name, parameter.name)) for parameter in parameters}
-        return self._made(solver, **values, **({} if passes is None else {"passes": passes}))
+        return self._new_solver(solver, **values, **({} if passes is None else {"passes": passes}))
 
     declared: list[Any] = [
         (

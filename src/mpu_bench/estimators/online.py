@@ -85,8 +85,8 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         """Return the solver with its parameters, for n rows (0: not known) and so many passes."""
 
     def _online(self, name: str, **parameters: Any) -> OnlineSolver:
-        """Return an online solver of the project; raise as of `_made`."""
-        return cast("OnlineSolver", self._made(name, **parameters))
+        """Return an online solver of the project; raise as of `_new_solver`."""
+        return cast("OnlineSolver", self._new_solver(name, **parameters))
 
     @as_it_was_if_refused
     def fit(self, X: Any, y: Any) -> Self:

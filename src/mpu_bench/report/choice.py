@@ -224,7 +224,7 @@ def _too_large(outcome: Outcome, target: Target, message: str) -> str:
     return f"{message}; give a smaller --budget or fewer columns, or a larger device (--flash, --ram)"
 
 
-def page(outcome: Outcome, name: str, told: Sequence[str], picture: bytes, files: Sequence[str]) -> str:
+def page(outcome: Outcome, name: str, lines: Sequence[str], picture: bytes, files: Sequence[str]) -> str:
     """Return a page that needs no other file: the sentences, the picture and the table.
 
     Parameters
@@ -232,7 +232,7 @@ def page(outcome: Outcome, name: str, told: Sequence[str], picture: bytes, files
     outcome : Outcome
     name : str
         Of the dataset.
-    told : sequence of str
+    lines : sequence of str
         What `sentences` returns.
     picture : bytes
         As SVG; empty where there is none.
@@ -245,7 +245,7 @@ def page(outcome: Outcome, name: str, told: Sequence[str], picture: bytes, files
     svg = picture.decode()
     shown = {
         "name": name,
-        "told": told,
+        "told": lines,
         "picture": Markup(svg[svg.find("<svg") :] if svg else ""),
         "table": table(outcome),
         "chosen": [row is outcome.chosen for row in best_first(outcome)],

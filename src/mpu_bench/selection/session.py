@@ -74,7 +74,7 @@ class Session:
 
     def __post_init__(self) -> None:
         of_device = None if self.target is None else self.target.most_bytes
-        limits = [each for each in (self.most_bytes, of_device) if each is not None]
+        limits = [limit for limit in (self.most_bytes, of_device) if limit is not None]
         self.schedule = Schedule(
             self.candidates,
             self.learned_from,
@@ -187,9 +187,9 @@ class Session:
                 end = self._for_test_rows + awake() - pool.preparing
         for answers in _last(pool):
             self._see(answers)
-        for each in models:
-            name = each.fit.candidate.name
-            late = Evaluated(Evaluation(name, each.fit.number, 0.0), reason="the seconds were over before its test")
+        for fitted in models:
+            name = fitted.fit.candidate.name
+            late = Evaluated(Evaluation(name, fitted.fit.number, 0.0), reason="the seconds were over before its test")
             self._evaluated.setdefault(name, late)
 
     @property

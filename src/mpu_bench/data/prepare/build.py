@@ -303,7 +303,7 @@ def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
     _compare(card, "the test part", card.expect.test, test.rows, test.counts)
 
 
-def _own_file(card: Card) -> Path | None:
+def _user_file(card: Card) -> Path | None:
     return next((file.path for file in card.remote_files if file.path is not None), None)
 
 
@@ -312,7 +312,7 @@ def _hint(card: Card) -> str:
 
     A config counts a user file each time.
     """
-    user_file = _own_file(card)
+    user_file = _user_file(card)
     if user_file is None and any(file.urls and not file.hashes for file in card.remote_files):
         return f"; if the download is broken: mpu-bench data clean {card.name}, and fetch it again"
     if user_file is None or not card.origin.endswith(".yaml"):
@@ -327,7 +327,7 @@ def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np
     if expected is None:
         return
     source = f"dataset '{card.name}' ({card.origin}): {what}"
-    hint = "" if _own_file(card) else "; is it another version of the files?"
+    hint = "" if _user_file(card) else "; is it another version of the files?"
     if rows != expected.rows:
         raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
     for name, count in zip(card.classes, counts, strict=True):

@@ -220,7 +220,7 @@ def _has_truths(block: bytes, encoding: ColumnEncoding) -> bool:
     """Return whether a number is a word for true or false: where all of a column are, pandas reads 1 and 0."""
     if not _TRUTH.search(block):
         return False
-    return any(_line_fault(text.decode("utf-8", "replace"), encoding, None) for text in block.split(b"\n"))
+    return any(_line_error(text.decode("utf-8", "replace"), encoding, None) for text in block.split(b"\n"))
 
 
 def _has_all_fields(block: bytes, rows: int, encoding: ColumnEncoding) -> bool:
@@ -239,12 +239,12 @@ def _data_error(
 ) -> DataError:
     """Return the error to raise for a block: go through it line by line for what is wrong."""
     for line, text in enumerate(block.split(b"\n"), first):
-        if problem := _line_fault(text.decode("utf-8", "replace"), encoding, labels):
+        if problem := _line_error(text.decode("utf-8", "replace"), encoding, labels):
             return DataError(f"{file.path}, line {line}: {problem}")
     return DataError(f"{file.path}, from line {first}: cannot be read as the card says")
 
 
-def _line_fault(text: str, encoding: ColumnEncoding, labels: Labels | None) -> str | None:
+def _line_error(text: str, encoding: ColumnEncoding, labels: Labels | None) -> str | None:
     if not text.strip():
         return None
     blank = encoding.layout.separator == "blank"
