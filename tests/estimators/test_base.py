@@ -393,6 +393,7 @@ def test_balanced_classes_count_rows_by_their_weights(weight: float) -> None:
         np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:.* so far from the origin")
 def test_the_width_by_scale_is_the_same_of_dense_and_sparse_rows() -> None:
     X, y = blobs(2)
     X = 1e-3 * X + 1e6

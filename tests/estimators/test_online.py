@@ -241,6 +241,7 @@ def test_later_rows_that_single_precision_does_not_tell_apart_are_learned_in_dou
     np.testing.assert_allclose(pieces.decision_function(X), whole.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.* so far from the origin")
 def test_nothing_is_learned_after_an_error_within_a_row() -> None:
     """It wrote beyond the arrays of the projection."""
     X, y = blobs(2)

@@ -191,8 +191,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             If a row is so long that a kernel value may not be finite; nothing is learned then. If a row can be learned
             in part only, as where projections fail; nothing more can be learned then.
         """
-        state = self._precise_enough(rows)
-        solver.refuse_overflow(state, rows)
+        state = self._precise_enough(solver, rows)
         if getattr(state, "is_broken", False):
             raise DataError("an error ended learning within a row; start over with fit, or with a new classifier")
         self._state, presented = state, int(state.counters[PRESENTED])
@@ -251,16 +250,19 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
     def _started(self, solver: OnlineSolver, problem: Problem, kernel: Kernel, seed: int) -> Any:
         return solver.start(Pieces(**vars(problem)), kernel, seed)
 
-    def _precise_enough(self, rows: Rows) -> Any:
-        """Return the state, in double precision where single would not tell rows apart; warn where double would not."""
-        state = self._state
-        if is_single_enough(rows, state.kernel):
-            return state
+    def _precise_enough(self, solver: OnlineSolver, rows: Rows) -> Any:
+        """Return the state, in double precision where single would not tell rows apart; warn where double would not.
+
+        Refuses rows as `OnlineSolver.refuse_overflow` does, before it warns.
+        """
+        state, is_enough = self._state, is_single_enough(rows, self._state.kernel)
         numbers = getattr(state.hypothesis, "kernel_row", None)
-        self._warn_if_far(rows, state.kernel, of_angles=numbers is None)
-        if numbers is None or numbers.dtype != np.float32:
-            return state
-        return with_arrays(state, lambda array: array.astype(np.float64) if array.dtype == np.float32 else array)
+        if not is_enough and numbers is not None and numbers.dtype == np.float32:
+            state = with_arrays(state, lambda array: array.astype(np.float64) if array.dtype == np.float32 else array)
+        solver.refuse_overflow(state, rows)
+        if not is_enough:
+            self._warn_if_far(rows, state.kernel, of_angles=numbers is None)
+        return state
 
     def _let_go_of_rows(self) -> None:
         """Keep nothing of the rows presented but the vectors of the model."""
