@@ -7,7 +7,7 @@ import json
 from fuzz.mutation import bent_words, mutator_of_json, mutator_of_parts
 from fuzz.target import Target, empty_place, written
 from mpu_bench.errors import StoreError
-from mpu_bench.experiment import messages
+from mpu_bench.experiment import environment, messages
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.results.rows import columns_to_keep, to_keep
@@ -63,7 +63,7 @@ def _read_plugin(data: bytes) -> None:
 
 def _optimum_examples() -> list[bytes]:
     folder = empty_place("optima-made")
-    OptimaCache(folder, str).save("key", (_RECORD, _POINTS, None))
+    OptimaCache(folder, str).save("key", (_RECORD, _POINTS, environment.describe(threads=1)))
     return [(folder / "optima" / "key.json").read_bytes()]
 
 
