@@ -47,8 +47,10 @@ def _is_single_enough(norms: NDArray[np.float64], kernel: Kernel) -> bool:
 
 def is_double_enough(rows: Rows, kernel: Kernel, of_angles: bool = False) -> bool:
     """Return whether double precision tells rows apart: by their distances, or by angles of random Fourier features."""
+    if not kernel.shift_invariant:  # without a look at the rows, for every score asks
+        return True
     growth = kernel.growth(float(squared_norms(rows).max(initial=0.0)))
-    return not kernel.shift_invariant or (np.sqrt(growth) if of_angles else growth) <= _LARGEST_GROWTH_IN_DOUBLE
+    return bool((np.sqrt(growth) if of_angles else growth) <= _LARGEST_GROWTH_IN_DOUBLE)
 
 
 def sum_rounding(

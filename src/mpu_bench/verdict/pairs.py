@@ -36,8 +36,10 @@ def is_deterministic(rows: Sequence[Record]) -> bool:
 
 def has_no_budget(row: Record) -> bool:
     """Return whether a run may keep any number of vectors: it has no budget, given or tuned."""
-    if row.budget_vectors is not None or not row.tuned or row.solver not in solvers.SOLVERS:
-        return row.budget_vectors is None
+    if row.budget_vectors is not None:
+        return False
+    if not row.tuned or row.solver not in solvers.SOLVERS:
+        return True
     return "vectors" not in types_of(solvers.load(row.solver)).keys() - parameters_in(row.parameters).keys()
 
 
