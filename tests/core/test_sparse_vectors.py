@@ -14,7 +14,6 @@ from mpu_bench.core.vectors import (
     put,
     put_between,
     rows_of,
-    squared_distances,
     stored_kernel_values,
     with_free_entries,
 )
@@ -30,8 +29,8 @@ def rows(kind="sparse", n=40):
     return toys.KINDS[kind]((matrix != 0) if kind == "ones" else matrix)
 
 
-def both(precision="double"):
-    return [new_vectors(D, padded(SLOTS), precision, sparse=sparse) for sparse in (False, True)]
+def both(precision, common):
+    return [new_vectors(D, padded(SLOTS), precision), new_vectors(D, padded(SLOTS), precision, 0.0, True, common)]
 
 
 def dense_of(vectors):
@@ -44,7 +43,7 @@ def dense_of(vectors):
 
 
 def same(plain, sparse):
-    """Hold them to the same vectors, norms, kernel values and distances."""
+    """Hold them to the same vectors, norms and kernel values."""
     m = int(plain.size[0])
     assert sparse.size[0] == m
     np.testing.assert_allclose(dense_of(sparse), dense_of(plain), rtol=1e-6)
@@ -53,7 +52,6 @@ def same(plain, sparse):
     for function, arguments in (
         (kernel_values, (KERNEL, any_rows(rows()), np.uint32(39))),
         (stored_kernel_values, (KERNEL, m - 1)),
-        (squared_distances, (m, 1)),
     ):
         function(plain, *arguments, expected)
         function(sparse, *arguments, out)
@@ -63,9 +61,10 @@ def same(plain, sparse):
 
 @pytest.mark.parametrize("kind", ["sparse", "ones"])
 @pytest.mark.parametrize("precision", ["single", "double"])
-def test_they_are_those_kept_by_columns(kind, precision):
+@pytest.mark.parametrize("share", [0.3, 0.999, 1.0])
+def test_they_are_those_kept_by_columns(kind, precision, share):
     """Whatever is put, overwritten, merged and dropped, and however often entries are made free."""
-    plain, sparse = both(precision)
+    plain, sparse = both(precision, np.arange(0, D, 3))
     given, random, renewed = any_rows(rows(kind)), np.random.default_rng(1), 0
     for i in range(40):
         if not has_free_entries(sparse, D, 1):
@@ -75,22 +74,11 @@ def test_they_are_those_kept_by_columns(kind, precision):
         for each in (plain, sparse):
             put(each, slot, given, np.uint32(i))
             if action == 1:
-                put_between(each, 1, 0, 0.3)
+                put_between(each, 1, 0, share)
             elif action == 2:
                 drop(each, 0)
         same(plain, sparse)
     assert renewed == 1  # blocks are used again
-
-
-def test_vectors_that_are_close_have_a_precise_distance():
-    values = np.zeros((2, D))
-    values[:, :3] = [[10.0, 0.0, 1.0], [10.0, 1e-3, 1.0]]
-    _, sparse = both()
-    sparse, out = with_free_entries(sparse, 100), np.zeros(padded(SLOTS))
-    for i in range(2):
-        put(sparse, i, any_rows(Dense(values)), np.uint32(i))
-    squared_distances(sparse, 2, 0, out)
-    np.testing.assert_allclose(out[:2], [0.0, 1e-6], rtol=1e-6, atol=1e-12)
 
 
 def test_wide_rows_with_few_values_are_kept_sparse():

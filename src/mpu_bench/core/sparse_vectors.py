@@ -5,6 +5,11 @@ it shares with each vector, however many columns there are. The list of a slot s
 changes or leaves; of a few vectors inner products are read from these.
 
 A list is a chain of short blocks, the newest first. A block that is no longer used goes to the next list that grows.
+A column that many rows share has a line in place of a list, a value for every slot: adding a line takes vector
+registers, and following a list of an eighth as many pairs waits for memory (76% of what rows of words share).
+
+What a vector is turned into by `put_between` keeps a factor beside its values, so that only those of the other vector
+are touched.
 """
 
 from __future__ import annotations
@@ -16,9 +21,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.jit import jit
+from mpu_bench.core.rows import Ones, Sparse
 
 BLOCK = 8  #: pairs of a block: a cache line of both their arrays
 _FEW = 8  # as one vector in so many, inner products are read from the lists of the slots
+_COMMON = 8  # as in one row of so many, a column has a line, if it is in as many rows
+_LEAST_FACTOR = 1e-3  # below which it is multiplied into the values of a vector
+_LINE = 2**32 - 1  # the length of a list in place of which there is a line
 HEAD, LENGTH = range(2)  #: of `Entries.lists`
 UNUSED, FREED, COUNT, LONGEST = range(4)  #: of `Entries.blocks`
 
@@ -32,35 +41,49 @@ class Entries(NamedTuple):
     numbers: NDArray[np.uint32]  #: (b, BLOCK) slots or columns; block 0 stands for none
     values: NDArray[np.floating[Any]]  #: (b, BLOCK)
     after: NDArray[np.uint32]  #: (b,) the next block of a list, or of those that are free again
-    lists: NDArray[np.uint32]  #: (d + capacity, 2) the first block of a list, all others are full, and how many pairs
+    lists: NDArray[np.uint32]  #: (d + capacity, 2) the first block of a list, all others are full, and how many pairs;
+    #: or the number of a line, and `_LINE`
     blocks: NDArray[np.int64]  #: (4,) the first one never used; of those free again first and count; the longest vector
-    squared_norms: NDArray[np.float64]  #: (capacity,) of which distances are computed
-    spread: NDArray[np.float64]  #: (d,), or as the capacity, scratch: zeros, between calls
+    lines: NDArray[np.floating[Any]]  #: (l, capacity) the values of common columns
+    factors: NDArray[np.float64]  #: (capacity,) by which the values of a vector, in lists and lines, are multiplied
+    spread: NDArray[np.float64]  #: (d,) scratch: zeros, between calls
 
 
-def new_entries(features: int, capacity: int, dtype: DTypeLike, sparse: bool) -> Entries:
-    """Return empty lists, or no lists."""
-    lists, capacity = (features + capacity, capacity) if sparse else (0, 0)
+def new_entries(
+    features: int, capacity: int, dtype: DTypeLike, sparse: bool, common: NDArray[np.intp] | None = None
+) -> Entries:
+    """Return empty lists, and lines for common columns; or no lists."""
+    if not sparse:
+        features = capacity = 0
+    common = np.zeros(0, np.intp) if common is None else common
+    lists = np.zeros((features + capacity, 2), np.uint32)
+    lists[common, HEAD], lists[common, LENGTH] = np.arange(len(common)), _LINE
     return Entries(
         np.zeros((1, BLOCK), np.uint32),
         np.zeros((1, BLOCK), dtype),
         np.zeros(1, np.uint32),
-        np.zeros((lists, 2), np.uint32),
+        lists,
         np.array([1, 0, 0, 0]),
+        np.zeros((len(common), capacity), dtype),
         np.zeros(capacity),
-        np.zeros(max(lists - capacity, capacity)),
+        np.zeros(features),
     )
+
+
+def common_columns(rows: Sparse | Ones, features: int) -> NDArray[np.intp]:
+    """Return the columns that many of some rows share."""
+    n = len(rows.starts) - 1
+    return np.flatnonzero(np.bincount(rows.indices, minlength=features) >= max(n / _COMMON, _COMMON))
 
 
 def enlarged(entries: Entries, capacity: int) -> Entries:
     """Return the lists with those of more slots."""
     if not len(entries.spread):
         return entries
-    lists = columns_of(entries) + capacity
     return entries._replace(
-        lists=grown(entries.lists, lists, 2),
-        squared_norms=grown(entries.squared_norms, capacity),
-        spread=np.zeros(max(lists - capacity, capacity)),
+        lists=grown(entries.lists, columns_of(entries) + capacity, 2),
+        lines=grown(entries.lines, len(entries.lines), capacity),
+        factors=grown(entries.factors, capacity),
     )
 
 
@@ -76,7 +99,7 @@ def with_blocks(entries: Entries, wanted: int) -> Entries:
 @jit(forceinline=True)
 def columns_of(entries):
     """Return how many columns there are: the lists of the slots come after theirs."""
-    return len(entries.lists) - len(entries.squared_norms)
+    return len(entries.lists) - len(entries.factors)
 
 
 @jit
@@ -92,17 +115,11 @@ def blocks_for(entries, length, times):
 
 
 @jit
-def read_rows(entries, row_of_slot, ends, indices, values):
-    """Write the vectors of some slots as rows; ``ends`` is where each row begins, and then where it ends."""
-    for c in range(columns_of(entries)):
-        block, filled = entries.lists[c, HEAD], _filled(entries, c)
-        while block != 0:
-            for at in range(filled):
-                row = row_of_slot[entries.numbers[block, at]]
-                if row >= 0:
-                    indices[ends[row]], values[ends[row]] = c, entries.values[block, at]
-                    ends[row] += 1
-            block, filled = entries.after[block], BLOCK
+def read_rows(entries, slots, starts, indices, values):
+    """Write the vectors of some slots as rows, which begin at ``starts``; their columns are in no order."""
+    for row in range(len(slots)):
+        first, last = starts[row], starts[row + 1]
+        read(entries, slots[row], indices[first:last], values[first:last])
 
 
 @jit(forceinline=True)
@@ -154,24 +171,30 @@ def _found(entries, column, slot):
 @jit
 def write(entries, slot, indices, values, nonzero_count):
     """Write a vector to a slot that is empty."""
-    key, total = columns_of(entries) + slot, 0.0
     for k in range(nonzero_count):
-        column = np.int64(indices[k])
-        _push(entries, column, np.int64(slot), values[k])
-        _push(entries, key, column, values[k])
-        total += np.float64(values[k]) ** 2
-    entries.squared_norms[slot] = total
+        _add(entries, slot, np.int64(indices[k]), values[k])
+    entries.factors[slot] = 1.0
     entries.blocks[LONGEST] = max(entries.blocks[LONGEST], nonzero_count)
+
+
+@jit(forceinline=True)
+def _add(entries, slot, column, value):
+    """Add to a vector a column that it has no value in."""
+    _push(entries, columns_of(entries) + slot, column, value)
+    if entries.lists[column, LENGTH] == _LINE:
+        entries.lines[entries.lists[column, HEAD], slot] = value
+    else:
+        _push(entries, column, np.int64(slot), value)
 
 
 @jit
 def read(entries, slot, indices, values):
     """Copy a vector's columns and values; return how many there are."""
-    key, m = columns_of(entries) + slot, 0
+    key, m, factor = columns_of(entries) + slot, 0, values.dtype.type(entries.factors[slot])
     block, filled = entries.lists[key, HEAD], _filled(entries, key)
     while block != 0:
         for at in range(filled):
-            indices[m], values[m] = entries.numbers[block, at], entries.values[block, at]
+            indices[m], values[m] = entries.numbers[block, at], entries.values[block, at] * factor
             m += 1
         block, filled = entries.after[block], BLOCK
     return m
@@ -183,10 +206,13 @@ def clear(entries, slot):
     key = columns_of(entries) + slot
     while entries.lists[key, LENGTH] > 0:
         column = np.int64(entries.numbers[entries.lists[key, HEAD], _filled(entries, key) - 1])
-        (block, at), last = _found(entries, column, np.int64(slot)), _filled(entries, column) - 1
-        entries.numbers[block, at] = entries.numbers[entries.lists[column, HEAD], last]
-        entries.values[block, at] = entries.values[entries.lists[column, HEAD], last]
-        _pop(entries, column)
+        if entries.lists[column, LENGTH] == _LINE:
+            entries.lines[entries.lists[column, HEAD], slot] = 0
+        else:
+            (block, at), last = _found(entries, column, np.int64(slot)), _filled(entries, column) - 1
+            entries.numbers[block, at] = entries.numbers[entries.lists[column, HEAD], last]
+            entries.values[block, at] = entries.values[entries.lists[column, HEAD], last]
+            _pop(entries, column)
         _pop(entries, key)
 
 
@@ -195,26 +221,44 @@ def move(entries, source, target, indices, values):
     """Move the vector of a slot to another one that is empty; two arrays of shape (d,) are scratch."""
     d = columns_of(entries)
     for k in range(read(entries, source, indices, values)):
-        block, at = _found(entries, np.int64(indices[k]), np.int64(source))
-        entries.numbers[block, at] = target
+        column = np.int64(indices[k])
+        if entries.lists[column, LENGTH] == _LINE:
+            line = entries.lines[entries.lists[column, HEAD]]
+            line[target], line[source] = line[source], 0
+        else:
+            block, at = _found(entries, column, np.int64(source))
+            entries.numbers[block, at] = target
     for field in (HEAD, LENGTH):
         entries.lists[d + target, field], entries.lists[d + source, field] = entries.lists[d + source, field], 0
-    entries.squared_norms[target] = entries.squared_norms[source]
+    entries.factors[target] = entries.factors[source]
 
 
 @jit(fastmath={"contract"})
 def inner_products(entries, size, indices, scales, nonzero_count, first, m, out):
     """Compute the inner products of an example with m of the vectors in so many slots; ``out`` may be longer."""
+    factors = entries.factors[first : first + len(out)]
     for j in range(len(out)):
         out[j] = 0
     if _FEW * m < size:
         _products_by_slot(entries, indices, scales, nonzero_count, first, m, out)
-        return
+    else:
+        _products_by_column(entries, indices, scales, nonzero_count, first, m, out)
+    for j in range(len(out)):
+        out[j] *= factors[j]
+
+
+@jit(fastmath={"contract"}, forceinline=True)
+def _products_by_column(entries, indices, scales, nonzero_count, first, m, out):
     numbers, values, after = entries.numbers, entries.values, entries.after
     begin, count = np.uint64(first), np.uint64(m)
     for k in range(nonzero_count):
-        column, scale = indices[k], scales[k]
+        column, scale = indices[k], out.dtype.type(scales[k])
         block, left = entries.lists[column, HEAD], np.int64(entries.lists[column, LENGTH])
+        if left == _LINE:
+            line = entries.lines[block, first : first + len(out)]
+            for j in range(np.uint64(0), np.uint64(len(out))):
+                out[j] += scale * line[j]
+            continue
         filled = _filled(entries, column)
         while left > 0:
             for at in range(filled):
@@ -244,43 +288,33 @@ def _products_by_slot(entries, indices, scales, nonzero_count, first, m, out):
 
 
 @jit
-def squared_distances(entries, m, slot, out, indices, values):
-    """Compute ``||x_j - x_slot||^2`` of the first m slots, from sums in double; two arrays of (d,) are scratch."""
-    sums, norms = entries.spread, entries.squared_norms
-    for k in range(read(entries, slot, indices, values)):
-        block, filled = entries.lists[indices[k], HEAD], _filled(entries, indices[k])
-        while block != 0:
-            for at in range(filled):
-                sums[entries.numbers[block, at]] += np.float64(values[k]) * np.float64(entries.values[block, at])
-            block, filled = entries.after[block], BLOCK
-    for j in range(m):
-        out[j], sums[j] = max(norms[slot] + norms[j] - 2.0 * sums[j], 0.0), 0.0
-    out[slot] = 0
-
-
-@jit
 def put_between(entries, slot, other, share, indices, values):
     """Turn a vector into ``(1 - share) x_slot + share x_other``; return its squared norm. As scratch two of (d,)."""
     spread, key, total = entries.spread, columns_of(entries) + slot, 0.0
-    others = read(entries, other, indices, values)
+    others, factor, kept = read(entries, other, indices, values), (1.0 - share) * entries.factors[slot], 1.0
+    if abs(factor) < _LEAST_FACTOR:
+        factor, kept = 1.0, factor
+    entries.factors[slot] = factor
     for k in range(others):
-        spread[indices[k]] = share * np.float64(values[k])
+        spread[indices[k]] = share / factor * np.float64(values[k])
     block, filled = entries.lists[key, HEAD], _filled(entries, key)
     while block != 0:
         for at in range(filled):
-            column = np.int64(entries.numbers[block, at])
-            value = entries.values.dtype.type((1.0 - share) * np.float64(entries.values[block, at]) + spread[column])
-            entries.values[block, at] = entries.values[_found(entries, column, np.int64(slot))] = value
+            column, value = np.int64(entries.numbers[block, at]), entries.values[block, at]
+            if kept != 1.0 or spread[column] != 0:
+                value = entries.values.dtype.type(kept * np.float64(value) + spread[column])
+                entries.values[block, at], spread[column] = value, 0
+                if entries.lists[column, LENGTH] == _LINE:
+                    entries.lines[entries.lists[column, HEAD], slot] = value
+                else:
+                    entries.values[_found(entries, column, np.int64(slot))] = value
             total += np.float64(value) ** 2
-            spread[column] = 0
         block, filled = entries.after[block], BLOCK
     for k in range(others):
         column, value = np.int64(indices[k]), entries.values.dtype.type(spread[indices[k]])
         if value != 0:
-            _push(entries, column, np.int64(slot), value)
-            _push(entries, key, column, value)
+            _add(entries, slot, column, value)
             total += np.float64(value) ** 2
         spread[column] = 0
-    entries.squared_norms[slot] = total
     entries.blocks[LONGEST] = max(entries.blocks[LONGEST], np.int64(entries.lists[key, LENGTH]))
-    return total
+    return total * factor**2

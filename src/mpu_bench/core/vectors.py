@@ -67,7 +67,12 @@ def quantum_of(rows: Rows) -> float:
 
 
 def new_vectors(
-    features: int, capacity: int, precision: Precision = "single", quantum: float = 0.0, sparse: bool = False
+    features: int,
+    capacity: int,
+    precision: Precision = "single",
+    quantum: float = 0.0,
+    sparse: bool = False,
+    common: NDArray[np.intp] | None = None,
 ) -> Vectors:
     """Return free slots for vectors.
 
@@ -83,6 +88,8 @@ def new_vectors(
         That of all rows that will be put there (`quantum_of`), if they have one; for single precision.
     sparse : bool
         Whether they are kept sparse (`keeps_sparse`), without a quantum; `with_free_entries` makes the first free.
+    common : array of integer, optional
+        The columns that many of these rows share (`sparse_vectors.common_columns`).
     """
     dtype = np.float32 if precision == "single" else np.float64
     quantised = quantum > 0 and precision == "single" and not sparse
@@ -92,7 +99,7 @@ def new_vectors(
         np.zeros(1, np.int64),
         np.zeros(features, np.uint32),
         np.zeros(features, dtype),
-        sparse_vectors.new_entries(features, capacity, dtype, sparse),
+        sparse_vectors.new_entries(features, capacity, dtype, sparse, common),
         quantum if quantised else 1.0,
     )
 
@@ -101,11 +108,10 @@ def new_vectors_for(
     rows: Rows, features: int, capacity: int, precision: Precision, quantum: float = 0.0, times: int = 1
 ) -> Vectors:
     """Return free slots for such rows, which are kept sparse where that takes less; so many of these have entries."""
-    sparse = capacity > 0 and keeps_sparse(rows, features)
-    vectors = new_vectors(features, capacity, precision, quantum, sparse)
-    if sparse:
-        assert not isinstance(rows, Dense)
-        vectors.entries.blocks[LONGEST] = (rows.starts[1:] - rows.starts[:-1]).max(initial=0)
+    if capacity == 0 or isinstance(rows, Dense) or not keeps_sparse(rows, features):
+        return new_vectors(features, capacity, precision, quantum)
+    vectors = new_vectors(features, capacity, precision, quantum, True, sparse_vectors.common_columns(rows, features))
+    vectors.entries.blocks[LONGEST] = (rows.starts[1:] - rows.starts[:-1]).max(initial=0)
     return with_free_entries(vectors, int(vectors.entries.blocks[LONGEST]), times)
 
 
@@ -130,14 +136,12 @@ def rows_of(vectors: Vectors, slots: NDArray[np.int64]) -> Dense | Sparse:
     """Return a copy of the vectors in some slots, one a row."""
     entries, dtype = vectors.entries, vectors.squared_norms.dtype
     if len(entries.spread):
-        lengths, row_of_slot = (
-            entries.lists[len(vectors.indices) + slots, LENGTH],
-            np.full(len(vectors.squared_norms), -1),
-        )
-        row_of_slot[slots], starts = np.arange(len(slots)), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        rows = Sparse(np.zeros(starts[-1], dtype), np.zeros(starts[-1], np.uint32), starts.astype(np.uint32))
-        sparse_vectors.read_rows(entries, row_of_slot, starts, rows.indices, rows.values)
-        return rows
+        lengths = entries.lists[len(vectors.indices) + slots, LENGTH]
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        indices, values = np.zeros(starts[-1], np.uint32), np.zeros(starts[-1], dtype)
+        sparse_vectors.read_rows(entries, slots, starts, indices, values)
+        order = np.lexsort((indices, np.repeat(np.arange(len(slots)), lengths)))
+        return Sparse(values[order], indices[order], starts.astype(np.uint32))
     values = np.ascontiguousarray(vectors.columns[:, slots].T, dtype)
     return Dense((values * np.float64(vectors.quantum)).astype(dtype))
 
@@ -281,17 +285,9 @@ def _scale_by_quantum(vectors, nonzero_count):
             vectors.values[k] *= vectors.quantum
 
 
-@jit(inline="always")
-def squared_distances(vectors, m, slot, out):
-    """Compute ``||x_j - x_slot||^2`` of the first m slots from the differences: close vectors get precise distances."""
-    if len(vectors.entries.spread) == 0:
-        _distances_by_columns(vectors.columns, padded(m), slot, out)
-    else:
-        sparse_vectors.squared_distances(vectors.entries, m, slot, out, vectors.indices, vectors.values)
-
-
 @jit(fastmath={"contract"}, inline="always")
-def _distances_by_columns(columns, m, slot, out):
+def squared_distances(columns, m, slot, out):
+    """Compute ``||x_j - x_slot||^2`` of the first m slots from the differences: close vectors get precise distances."""
     m, d = np.uint64(m), np.uint64(columns.shape[0])
     here = columns[0, slot]
     for j in range(np.uint64(0), m):

@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core import sparse_vectors
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.exp import exp_double, exp_single, expm1_double
 from mpu_bench.core.jit import jit, jit_dispatch
@@ -87,6 +88,7 @@ class Merging(NamedTuple):
     values: NDArray[np.floating[Any]]  #: (3, capacity) K(x_p, x_j), K(x_n, x_j), K(z, x_j)
     products: NDArray[np.float64]  #: (capacity,) coefficients_p . coefficients_j
     candidates: Candidates
+    gram: NDArray[np.float64]  #: (capacity, capacity) x_i . x_j where vectors are kept sparse, else (0, 0)
     gamma: float
     as_published: bool  #: whether h is that of (21)
 
@@ -100,7 +102,8 @@ def new_merging(w: Expansion, gamma: float, as_published: bool = False) -> Mergi
     """Return scratch to merge the vectors of w."""
     capacity, dtype = len(w.norms), w.f.vectors.squared_norms.dtype
     scratch = np.zeros((2, capacity), dtype), np.zeros((3, capacity), dtype), np.zeros(capacity)
-    return Merging(*scratch, new_candidates(capacity), gamma, as_published)
+    known = capacity if len(w.f.vectors.entries.spread) else 0
+    return Merging(*scratch, new_candidates(capacity), np.zeros((known, known)), gamma, as_published)
 
 
 @maintain.register(Merging)
@@ -111,7 +114,8 @@ def _(merging, w, _kernel, budget, counters):
     and z. That of z follows from the others: ||z - x||^2 = h ||x_p - x||^2 + (1 - h) ||x_n - x||^2 - h (1 - h)
     ||x_p - x_n||^2.
     """
-    m = w.f.vectors.size[0]
+    m, gram = w.f.vectors.size[0], merging.gram
+    _remember_products(gram, w.f.vectors, m - 1)
     if m <= budget:
         return
     counters[KERNEL_EVALUATIONS] += 3 * m
@@ -121,13 +125,13 @@ def _(merging, w, _kernel, budget, counters):
     unit = norms[p]
     if unit > _LEAST_SQUARED_NORM:
         coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
-        _distances(vectors, m, merging.gamma, p, distances[0])
+        _distances(vectors, gram, m, merging.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
         if merging.as_published:
             n, h, loss = best_as_published(coefficients, distances[0], merging.products, norms, inserted_at, p, m)
         else:
             n, h, loss = best_partner(distances[0], merging.products, norms, inserted_at, p, m, merging.candidates)
-        _distances(vectors, m, merging.gamma, n, distances[1])
+        _distances(vectors, gram, m, merging.gamma, n, distances[1])
         g = np.float64(distances[0, n])
         _fill(values, distances, h, h * (1.0 - h) * g, padded(m))
         a, b, overlap = np.exp(-g * h * h), np.exp(-g * (1.0 - h) ** 2), 0.0
@@ -141,14 +145,47 @@ def _(merging, w, _kernel, budget, counters):
             coefficients[c, n] = alpha_z
         change_squared_norm(w, 2.0 * overlap + loss * unit)
         put_between(vectors, n, p, h)  # (20)
+        _put_products_between(gram, n, p, h)
         norms[n] = squared_coefficients(coefficients, n)
         stamp(inserted_at, n, w.scalars[0])
     remove(w, p)
+    _move_products(gram, m - 1, p)
+
+
+@jit
+def _remember_products(gram, vectors, slot):
+    """Note the inner products of the example at hand, which is in the last slot, with all vectors."""
+    if len(gram) > 0:
+        entries, m = vectors.entries, slot + 1
+        count = sparse_vectors.read(entries, slot, vectors.indices, vectors.values)
+        sparse_vectors.inner_products(entries, m, vectors.indices, vectors.values, count, 0, m, gram[slot])
+        for j in range(m):
+            gram[j, slot] = gram[slot, j]
+
+
+@jit
+def _put_products_between(gram, slot, other, share):
+    """Note the inner products of ``(1 - share) x_slot + share x_other``: they follow from those of the two."""
+    for j in range(len(gram)):
+        gram[slot, j] = (1.0 - share) * gram[slot, j] + share * gram[other, j]
+    for j in range(len(gram)):
+        gram[j, slot] = (1.0 - share) * gram[j, slot] + share * gram[j, other]
+
+
+@jit
+def _move_products(gram, source, target):
+    for j in range(len(gram)):
+        gram[target, j] = gram[source, j]
+    for j in range(len(gram)):
+        gram[j, target] = gram[j, source]
 
 
 @jit(fastmath={"contract"})
-def _distances(vectors, m, gamma, slot, out):
-    squared_distances(vectors, m, slot, out)
+def _distances(vectors, gram, m, gamma, slot, out):
+    if len(gram) == 0:
+        squared_distances(vectors.columns, padded(m), slot, out)
+    for j in range(min(len(gram), m)):
+        out[j] = max(gram[slot, slot] + gram[j, j] - 2.0 * gram[slot, j], 0.0)
     factor = out.dtype.type(gamma)
     for j in range(np.uint64(0), np.uint64(padded(m))):
         out[j] *= factor
