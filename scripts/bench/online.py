@@ -49,7 +49,7 @@ BOUND_BY = {
 
 
 BOUND_BY_WORDS = {
-    "bpegasos (merging)": "merged vectors fill up: each merge reads and writes all values of one",
+    "bpegasos (merging)": "merged vectors fill up: each merge reads all values of one",
     "fogd": "frequencies of a row's columns, each read from memory",
 }
 
@@ -151,7 +151,7 @@ def against_dense(words: Words, ratios: timing.Ratios) -> None:
         print(f"{words.name:13} {label:25} {seconds}: {ratio:.2f}", flush=True)
         ratios.add(
             f"{words.name}, {words.features:,} columns", label, ratio, "seconds of dense rows with as many values",
-            bound_by=BOUND_BY_WORDS.get(label, "the pairs that an example shares with the vectors, one by one"),
+            bound_by=BOUND_BY_WORDS.get(label, "a cache line or two of memory for each value, as its column is looked up"),
         )  # fmt: skip
 
 

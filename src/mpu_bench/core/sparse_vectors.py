@@ -21,12 +21,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.jit import jit
+from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.rows import Ones, Sparse
 
 BLOCK = 8  #: pairs of a block: a cache line of both their arrays
 _FEW = 8  # as one vector in so many, inner products are read from the lists of the slots
 _COMMON = 8  # as in one row of so many, a column has a line, if it is in as many rows
 _LEAST_FACTOR = 1e-3  # below which it is multiplied into the values of a vector
+_BLOCKS_AHEAD, _LISTS_AHEAD = 4, 12  # of the columns of a row, what is fetched
 _LINE = 2**32 - 1  # the length of a list in place of which there is a line
 HEAD, LENGTH = range(2)  #: of `Entries.lists`
 UNUSED, FREED, COUNT, LONGEST = range(4)  #: of `Entries.blocks`
@@ -128,6 +130,17 @@ def _filled(entries, key):
     return ((np.int64(entries.lists[key, LENGTH]) - 1) & (BLOCK - 1)) + 1
 
 
+@jit(forceinline=True)
+def _prefetch_list(entries, columns, k, count):
+    """Fetch where the list of a column begins that comes a few after the k-th, and its first block of a sooner one."""
+    last = count - 1
+    soon = np.int64(entries.lists[columns[min(k + _BLOCKS_AHEAD, last)], HEAD])
+    prefetch(entries.lists, np.int64(columns[min(k + _LISTS_AHEAD, last)]) * 2)
+    prefetch(entries.numbers, soon * BLOCK)
+    prefetch(entries.values, soon * BLOCK)
+    prefetch(entries.after, soon)
+
+
 @jit(forceinline=True)  # a call with all these arrays takes longer
 def _push(entries, key, number, value):
     """Append a pair to a list."""
@@ -172,6 +185,7 @@ def _found(entries, column, slot):
 def write(entries, slot, indices, values, nonzero_count):
     """Write a vector to a slot that is empty."""
     for k in range(nonzero_count):
+        _prefetch_list(entries, indices, k, nonzero_count)
         _add(entries, slot, np.int64(indices[k]), values[k])
     entries.factors[slot] = 1.0
     entries.blocks[LONGEST] = max(entries.blocks[LONGEST], nonzero_count)
@@ -201,11 +215,12 @@ def read(entries, slot, indices, values):
 
 
 @jit
-def clear(entries, slot):
-    """Take the vector out of a slot."""
-    key = columns_of(entries) + slot
-    while entries.lists[key, LENGTH] > 0:
-        column = np.int64(entries.numbers[entries.lists[key, HEAD], _filled(entries, key) - 1])
+def clear(entries, slot, indices, values):
+    """Take the vector out of a slot; two arrays of shape (d,) are scratch."""
+    count = read(entries, slot, indices, values)
+    for k in range(count):
+        _prefetch_list(entries, indices, k, count)
+        column = np.int64(indices[k])
         if entries.lists[column, LENGTH] == _LINE:
             entries.lines[entries.lists[column, HEAD], slot] = 0
         else:
@@ -213,14 +228,16 @@ def clear(entries, slot):
             entries.numbers[block, at] = entries.numbers[entries.lists[column, HEAD], last]
             entries.values[block, at] = entries.values[entries.lists[column, HEAD], last]
             _pop(entries, column)
-        _pop(entries, key)
+        _pop(entries, columns_of(entries) + slot)
 
 
 @jit
 def move(entries, source, target, indices, values):
     """Move the vector of a slot to another one that is empty; two arrays of shape (d,) are scratch."""
     d = columns_of(entries)
-    for k in range(read(entries, source, indices, values)):
+    count = read(entries, source, indices, values)
+    for k in range(count):
+        _prefetch_list(entries, indices, k, count)
         column = np.int64(indices[k])
         if entries.lists[column, LENGTH] == _LINE:
             line = entries.lines[entries.lists[column, HEAD]]
@@ -252,6 +269,7 @@ def _products_by_column(entries, indices, scales, nonzero_count, first, m, out):
     numbers, values, after = entries.numbers, entries.values, entries.after
     begin, count = np.uint64(first), np.uint64(m)
     for k in range(nonzero_count):
+        _prefetch_list(entries, indices, k, nonzero_count)
         column, scale = indices[k], out.dtype.type(scales[k])
         block, left = entries.lists[column, HEAD], np.int64(entries.lists[column, LENGTH])
         if left == _LINE:

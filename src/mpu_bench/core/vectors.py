@@ -164,7 +164,7 @@ def padded(size):
 def put(vectors, slot, rows, i):
     """Copy row i to a slot, over what is there; it may be the first that is free."""
     if len(vectors.entries.spread) > 0:
-        sparse_vectors.clear(vectors.entries, slot)
+        sparse_vectors.clear(vectors.entries, slot, vectors.indices, vectors.values)
     vectors.columns[:, slot] = 0
     _put_into_zeros(vectors, slot, rows, i)
 
@@ -217,7 +217,7 @@ def move(vectors, source, target):
     """Move the vector of a slot to another one, over what is there; where they are the same, it is gone."""
     columns, entries = vectors.columns, vectors.entries
     if len(entries.spread) > 0:
-        sparse_vectors.clear(entries, target)
+        sparse_vectors.clear(entries, target, vectors.indices, vectors.values)
     if source != target:
         if len(entries.spread) > 0:
             sparse_vectors.move(entries, source, target, vectors.indices, vectors.values)
@@ -234,7 +234,7 @@ def keep(vectors, slots):
             move(vectors, slots[target], target)
     if len(vectors.entries.spread) > 0:
         for slot in range(len(slots), vectors.size[0]):
-            sparse_vectors.clear(vectors.entries, slot)
+            sparse_vectors.clear(vectors.entries, slot, vectors.indices, vectors.values)
     vectors.size[0] = len(slots)
 
 
