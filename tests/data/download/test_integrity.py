@@ -95,6 +95,15 @@ class TestWrongContent:
         bomb = bz2.compress(bytes(SMALL_CONTENT_BYTES + 1))
         assert fetch(known("f.bz2", server.put("f.bz2", bomb), content=bomb), home)
 
+    def test_a_known_file_is_not_unpacked_before_it_is_read(
+        self, server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packed = bz2.compress(DATA)
+        facts = {"sha256": (sha256(packed),), "content_sha256": sha256(DATA), "content_bytes": len(DATA)}
+        monkeypatch.delattr("mpu_bench.data.download.integrity.open_content")
+        fetched = fetch(RemoteFile("f.bz2", (server.put("f.bz2", packed),), **facts), home)  # type: ignore[arg-type]
+        assert fetched.content_sha256 == sha256(DATA)
+
     def test_another_size_than_stated(self, server: Server, home: DataDirectory) -> None:
         text = self.refused("f.gz", gzip.compress(DATA), server, home, content_bytes=len(DATA) + 1)
         assert "the content has 300,000 bytes where 300,001 are expected" in text

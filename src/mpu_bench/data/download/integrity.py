@@ -190,6 +190,8 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress) -> Digest:
             sha256, size = digest_stream(stream, advance)
         if compression(head) is None:
             return Digest(sha256, sha256, size, size)
+        if sha256 in file.sha256 and file.content_sha256 and file.content_bytes is not None:
+            return Digest(sha256, file.content_sha256, size, file.content_bytes)  # known: not unpacked for it
         label = f"check the content of {file.name}"
         with progress.transfer(label, file.content_bytes) as advance, open_content(path) as content:
             content_sha256, content_size = digest_stream(content, advance, _limit(file, size, sha256))

@@ -119,7 +119,7 @@ def read_svmlight(file: SourceFile, rules: Rules, block_bytes: int | None = None
     for line, block in file.blocks(block_bytes):
         text = _BLANK_AFTER_COLON.sub(b":", block) if b": " in block or b":\t" in block else block
         try:
-            if _PYTHONS_NUMBER.search(text) and (message := _bad_line(file, line, text, rules)):
+            if b"_" in text and _PYTHONS_NUMBER.search(text) and (message := _bad_line(file, line, text, rules)):
                 raise DataError(message)
             chunk = _parse_leniently(text, rules)
         except (ValueError, OverflowError, MemoryError) as error:
