@@ -103,21 +103,18 @@ def made(name: str, C: float) -> Solver:
     return solvers.load(solver)(C=C, **parameters)
 
 
-def measure(name: str, problem: Problem, kernel: Gaussian, options: argparse.Namespace) -> list[Run]:
-    """Train with several seeds; print every run."""
+def measure(name: str, problem: Problem, kernel: Gaussian, seed: int, cap: float) -> Run:
+    """Train; print the run."""
     solver = made(name, c_of(problem))
     solver.advance(solver.start(problem, kernel, 0), Until(presented=30))  # compiles
-    runs = []
-    for seed in range(options.seeds):
-        run = train(solver, problem, kernel, seed, options.cap)
-        runs.append(run)
-        print(
-            f"  {name:4} seed {seed} {run.seconds:9.3f} s{' ' if run.ended else '+'} {run.iterations:8} iterations"
-            f" {run.seconds / run.iterations * 1e6:8.1f} us each   rows {run.rows:5.1f}   asked {run.asked:5.1f}"
-            f" computed {run.computed:5.1f} x (m + 59)   vectors {run.vectors:6}   gap {run.gap:.1e}",
-            flush=True,
-        )
-    return runs
+    run = train(solver, problem, kernel, seed, cap)
+    print(
+        f"  {name:4} seed {seed} {run.seconds:9.3f} s{' ' if run.ended else '+'} {run.iterations:8} iterations"
+        f" {run.seconds / run.iterations * 1e6:8.1f} us each   rows {run.rows:5.1f}   asked {run.asked:5.1f}"
+        f" computed {run.computed:5.1f} x (m + 59)   vectors {run.vectors:6}   gap {run.gap:.1e}",
+        flush=True,
+    )
+    return run
 
 
 def c_of(problem: Problem) -> float:
@@ -133,25 +130,29 @@ def libsvm_seconds(problem: Problem, kernel: Gaussian) -> float:
 
 
 def compare(problem: Problem, options: argparse.Namespace, ratios: timing.Ratios) -> None:
-    """Measure all solvers on a dataset and print their ratios, and what is claimed."""
+    """Measure all solvers on a dataset, seed by seed; print medians of ratios of one seed, and what is claimed."""
     kernel = Gaussian(2.0 / mean_squared_distance(problem.train, problem.features))
     print(
         f"{problem.name}: {problem.n} x {problem.features}, gamma {kernel.gamma:.4g}, C {c_of(problem):g};"
         f" a pass over all points would be {problem.n} rows",
         flush=True,
     )
-    found = {name: measure(name, problem, kernel, options) for name in options.solvers}
+    found: dict[str, list[Run]] = {name: [] for name in options.solvers}
+    theirs = []
+    for seed in range(options.seeds):
+        for name, runs in found.items():
+            runs.append(measure(name, problem, kernel, seed, options.cap))
+        theirs.append(libsvm_seconds(problem, kernel))
+        print(f"  LIBSVM, whose losses are not squared: {theirs[-1]:.1f} s", flush=True)
     medians = {name: statistics.median(run.seconds for run in runs) for name, runs in found.items()}
-    for name in options.solvers if PEER in found else []:
-        cut = any(not run.ended for run in found[name] + found[PEER])
-        print(f"  {name:4} {medians[name] / medians[PEER]:8.4f} of cvm's seconds{' (cut off)' if cut else ''}")
-    theirs = libsvm_seconds(problem, kernel)
-    for name in options.solvers:
-        print(f"  {name:4} {medians[name] / theirs:8.4f} of the {theirs:.1f} s of LIBSVM, whose losses are not squared")
-        if all(run.ended for run in found[name]):
-            ratios.add(
-                f"{problem.name}, C = {c_of(problem):g}", name, medians[name] / theirs, SVC, bound_by=BOUND_BY[name]
-            )
+    for name, runs in found.items():
+        cut = "" if all(run.ended for run in runs) else " (cut off)"
+        for peer, spent in ((PEER, [run.seconds for run in found.get(PEER, [])]), ("LIBSVM", theirs)):
+            if spent:
+                ratio = statistics.median(run.seconds / other for run, other in zip(runs, spent, strict=True))
+                print(f"  {name:4} {ratio:8.4f} of the seconds of {peer}{cut}")
+        if not cut:
+            ratios.add(f"{problem.name}, C = {c_of(problem):g}", name, ratio, SVC, bound_by=BOUND_BY[name])
     dataset, name, most, goal = CLAIM
     if problem.name == dataset and name in medians:
         seconds = medians[name]

@@ -151,7 +151,7 @@ def against_dense(words: Words, ratios: timing.Ratios) -> None:
         print(f"{words.name:13} {label:25} {seconds}: {ratio:.2f}", flush=True)
         ratios.add(
             f"{words.name}, {words.features:,} columns", label, ratio, "seconds of dense rows with as many values",
-            bound_by=BOUND_BY_WORDS.get(label, "a cache line or two of memory for each value, as its column is looked up"),
+            bound_by=BOUND_BY_WORDS.get(label, "memory: a cache line or two for each value"),
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ TITLES = {
     "meb": "Minimal enclosing balls",
     "growth": "How seconds grow with the number of examples",
 }
+_EQUAL = 1.05
 LESS = ("on", "solver", "ratio", "of the", "bounded by")
 GROWTH = ("data", "solver", "power of n", "of", "because")
 
@@ -41,8 +43,19 @@ def _section(script: str, title: str, rows: list[dict[str, Any]]) -> str:
     if not rows:
         return ""
     lines = [
-        (row["case"], row["solver"] or "kernel values", row["ratio"], row["against"], row["bound_by"]) for row in rows
+        (row["case"], row["solver"] or "kernel values", _standing(row), row["against"], row["bound_by"]) for row in rows
     ]
     machines = sorted({f"{row['processor']}, {row['cores']} cores, {row['date']}" for row in rows})
     headings = GROWTH if script == "growth" else LESS
     return "\n".join([f"## {title}", "", words_table(headings, lines), f"{'; '.join(machines)}.", ""])
+
+
+def _standing(row: dict[str, Any]) -> str:
+    """Return the ratio, and in a word how it stands to another tool: within 5%, equal."""
+    ratio, peer = (
+        float(row["ratio"]),
+        re.match(r"seconds of (LIBSVM|LIBLINEAR|oneDAL|Snap ML|scikit-learn)", row["against"]),
+    )
+    if not peer:
+        return str(row["ratio"])
+    return f"{row['ratio']}, {'ahead' if ratio < 1 / _EQUAL else 'behind' if ratio > _EQUAL else 'equal'}"
