@@ -25,6 +25,7 @@ TITLES = {
     "growth": "How seconds grow with the number of examples",
 }
 _EQUAL = 1.05
+_PEER = re.compile("seconds of (LIBSVM|LIBLINEAR|oneDAL|Snap ML|scikit-learn)")
 LESS = ("on", "solver", "ratio", "of the", "bounded by")
 GROWTH = ("data", "solver", "power of n", "of", "because")
 
@@ -52,10 +53,7 @@ def _section(script: str, title: str, rows: list[dict[str, Any]]) -> str:
 
 def _standing(row: dict[str, Any]) -> str:
     """Return the ratio, and in a word how it stands to another tool: within 5%, equal."""
-    ratio, peer = (
-        float(row["ratio"]),
-        re.match(r"seconds of (LIBSVM|LIBLINEAR|oneDAL|Snap ML|scikit-learn)", row["against"]),
-    )
-    if not peer:
+    ratio = float(row["ratio"])
+    if not _PEER.match(row["against"]):
         return str(row["ratio"])
     return f"{row['ratio']}, {'ahead' if ratio < 1 / _EQUAL else 'behind' if ratio > _EQUAL else 'equal'}"
