@@ -218,6 +218,7 @@ class _Reader:
 
     loader: Any
     source: _Source
+    values: int = 0  #: that were read so far
 
     def read(self, node: yaml.Node, text: str, depth: int = 0) -> tuple[Any, Locations]:
         """Return what a node says at this depth, and where it stands: at ``text``."""
@@ -234,8 +235,10 @@ class _Reader:
         return items, locations
 
     def _check(self, node: yaml.Node, depth: int) -> None:
-        if depth > MOST_DEPTH:
-            raise self.source.error_at(node, TOO_DEEP)
+        self.values += 1
+        if depth > MOST_DEPTH or self.values > MOST_BYTES:  # more than a text can hold but by aliases
+            words = f"its aliases (*name) stand for more than {MOST_BYTES:,} values"
+            raise self.source.error_at(node, TOO_DEEP if depth > MOST_DEPTH else words)
         if node.tag not in _TAGS[type(node)]:
             tag = node.tag.replace(_TAG, "!!", 1)
             raise self.source.error_at(node, f"the tag {shown(tag)} is not read here; write a plain value")

@@ -278,6 +278,7 @@ def test_a_file_of_an_option_is_named_relative_to_the_working_folder(own_file):
         ("{file: mine.csv, lable: y}", "dataset.lable: unknown key; did you mean 'label'?"),
         ("{file: mine.csv, label: z}", "dataset.file: sub/mine.csv: has no column 'z'; choose from c, x, y"),
         ("{file: mine.csv, positive: [yes]}", "must be a word, not True; put quotation marks around it"),
+        ("{file: mine.csv, positive: []}", "positive: must name some of the classes, but not all"),
         ("{file: [a]}", "dataset.file: must be a valid string"),
         ("{file: mine.csv, test: mine.csv, split: 0.5}", "leave 'split' or 'test' out"),
         ("{file: mine.csv, as: digits}", "'digits' is the name of another dataset"),

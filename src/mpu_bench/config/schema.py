@@ -52,10 +52,8 @@ _ANY_SIZE = TypeAdapter(ByteSize)
 
 
 def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
-    if not isinstance(memory, str):
-        return check(memory)
     try:
-        count = _ANY_SIZE.validate_python(memory)  # not strict about words
+        count = _ANY_SIZE.validate_python(memory, strict=not isinstance(memory, str))  # words of a size are no integer
     except (ValidationError, OverflowError):  # the latter of pydantic before 2.14
         raise ValueError("must be a number of bytes, or a number and a unit such as 4 GB") from None
     return check(count)

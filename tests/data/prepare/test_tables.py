@@ -217,6 +217,12 @@ def test_numbers_that_are_too_large(scale: str, told: str, home: DataDirectory, 
         load_problem(card_of(path, scale=scale, test=str(path)), home)
 
 
+def test_a_median_of_the_largest_numbers() -> None:
+    fitted = Fitted("x", keeps=True)
+    fitted.fit(np.array([1.7e308, np.nan, 1.7e308]))
+    assert fitted.column("none").fill == 1.7e308
+
+
 @given(
     st.lists(st.lists(st.one_of(st.just(np.nan), st.floats(-1e6, 1e6)), max_size=5), min_size=1, max_size=5).filter(
         lambda pieces: any(not np.isnan(number) for piece in pieces for number in piece)

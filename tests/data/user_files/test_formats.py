@@ -97,6 +97,7 @@ def test_options_override_what_is_found(tmp_path: Path) -> None:
         (b"2019,2020,2021,name\n1,2,3,4\n3,4,5,6\n3,4,5,7\n", "--header or --no-header"),
         (b"0,1,2,3\n5,6,7,8\n", "--header or --no-header"),
         (b",0,1,2,3\n0,5,6,7,8\n", "--header or --no-header"),
+        (b"1,2,3\n5,6,u\n7,8,v\n", "--header or --no-header"),
         (b"1 3 1:0.5 2:1\n2 1:1\n", "has 2 labels in a row .* one label a row is read"),
         (b"% of Weka\n@RELATION x\n@attribute a real\n@data\n1,2\n", "is ARFF, the format of Weka; save it as CSV"),
         (b'{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n', "is JSON; save it as CSV"),
@@ -115,6 +116,7 @@ def test_options_override_what_is_found(tmp_path: Path) -> None:
         (b"\x93NUMPY\x01", "is a file of NumPy"),
         (b"version https://git-lfs.github.com/spec/v1\n", "is a Git LFS pointer; git lfs pull brings the file itself"),
         (bytes(range(256)), "is a binary file"),
+        (b"\0" * 100_000, "is a binary file"),
     ],
 )
 def test_what_is_no_table(content: bytes, told: str, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class Fitted:
         if not self.numbers:
             raise DataError(f"column '{self.name}': no training row has a number; write 'omitted' beside it")
         if self.keeps:
-            fill = float(np.median(np.concatenate(self.kept)))
+            fill = 2 * float(np.median(np.concatenate(self.kept) / 2))  # the sum of two numbers may overflow
             if self.missing:
                 self._merge(self.missing, fill / self.unit, 0.0)
         shift, width = 0.0, 1.0

@@ -271,7 +271,11 @@ def _common(kind: str, files: Sequence[UserFile], wishes: Wishes, counted: Count
         "train": names[0],
         **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed or 0}}),
         "classes": counted.classes,
-        **({"positive": [_class_of(word, counted.classes) for word in wishes.positive]} if wishes.positive else {}),
+        **(
+            {"positive": [_class_of(word, counted.classes) for word in wishes.positive]}
+            if wishes.positive is not None
+            else {}
+        ),
     }
 
 

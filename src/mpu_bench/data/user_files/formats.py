@@ -135,7 +135,7 @@ def _head(file: SourceFile) -> bytes:
                 break
         if len(head) >= _MOST_HEAD_BYTES and b"\n" not in head:
             raise DataError(f"{file.path}, line 1: has more than {_MOST_HEAD_BYTES:,} bytes; this is no table")
-        return head[: head.rfind(b"\n") + 1] if stream.read(1) else head
+        return head[: head.rfind(b"\n") + 1] if b"\0" not in head and stream.read(1) else head
 
 
 def first_lines(file: SourceFile, head: bytes) -> list[str]:
@@ -232,7 +232,8 @@ def _is_header_with_numbers(names: Sequence[str], below: Sequence[Sequence[str]]
         counted = names[not names[0] :]  # as pandas calls columns without names, perhaps beside an index
         first = int(counted[0]) if counted[0] in ("0", "1") else len(names)
         is_counted = counted == [*map(str, range(first, first + len(counted)))]
-        return None if is_counted and len(counted) >= _FEWEST_COUNTED else False
+        above_words = any(len(cells) > 1 and not any(map(is_number, cells)) for cells in below)
+        return None if above_words or (is_counted and len(counted) >= _FEWEST_COUNTED) else False
     above_numbers = sum(bool(cells) and all(map(is_number, cells)) for _, cells in words)
     if above_numbers > 1 or any(name.lower() in LABELS for name, _ in words):
         return True

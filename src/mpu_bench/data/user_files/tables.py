@@ -80,7 +80,7 @@ def _parquet_kind(file: SourceFile, field: Any) -> str:
     words = (types.is_string, types.is_large_string, types.is_boolean, types.is_temporal, types.is_null)
     if any(is_word(kind) for is_word in words):
         return "word"
-    raise DataError(f"{file.path}, column '{field.name}': is of type {kind}, neither numbers nor words")
+    raise DataError(f"{file.path}, column '{field.name}': is of type {kind}, neither numbers nor words; leave it out")
 
 
 def _parquet_column(array: Any, kind: str) -> Any:
@@ -193,21 +193,19 @@ class UserFile:
             assert chunk.lengths is not None
             starts = np.concatenate([[0], np.cumsum(chunk.lengths)])
             values = scipy.sparse.csr_array((chunk.values, chunk.columns, starts), (len(starts) - 1, columns))  # noqa: PD011
-            yield Vectors(np.array(met.numbers)[chunk.labels], values)
+            yield Vectors(met.numbers[chunk.labels], values)
 
 
 @dataclass
 class MetLabels:
-    """Takes any number for a label, and gives each an index in the order they are met."""
+    """Takes any number for a label: its index is that among ``numbers``, the labels that were met last."""
 
-    numbers: list[float] = field(default_factory=list)
+    numbers: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def of_numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return the index of each label among ``numbers``, -1 for what is none or as large as to merge with others."""
-        distinct, codes = np.unique(labels, return_inverse=True)
-        self.numbers += [number for number in distinct.tolist() if abs(number) < 2**53 and number not in self.numbers]
-        indices = {number: index for index, number in enumerate(self.numbers)}
-        return np.array([indices.get(number, -1) for number in distinct.tolist()], np.int32)[codes]
+        self.numbers, codes = np.unique(labels, return_inverse=True)
+        return np.where(np.abs(labels) < 2**53, codes, -1).astype(np.int32)
 
     def unknown(self, label: str) -> str:
         """Return a message that a label is none."""
