@@ -286,6 +286,7 @@ COMPRESSED = {
     "empty": lambda: b"",
     "no xz": lambda: b"no xz",
     "cut": lambda: lzma.compress(b"a,b\n1,2\n")[:-9],
+    "two": lambda: lzma.compress(b"a,b\n1,2\n") + lzma.compress(b"3,4\n"),
     "a bomb": lambda: lzma.compress(bytes(2**27)),  # which takes a second
 }
 

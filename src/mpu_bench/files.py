@@ -206,8 +206,8 @@ def _typed(path: Path, name: str, texts: Mapping[int, str], typed: Callable[[str
 def _decompressed(content: bytes) -> bytes:
     reader = lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY)
     text = reader.decompress(content, _MOST_CSV_BYTES)
-    if not reader.eof:
-        raise ValueError("it is incomplete, or larger than what is written here")
+    if not reader.eof or reader.unused_data:
+        raise ValueError("it is incomplete, or holds more than what is written here")
     return text
 
 

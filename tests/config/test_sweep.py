@@ -257,6 +257,14 @@ def own_file(tmp_path, monkeypatch):
     return read
 
 
+@pytest.mark.parametrize(
+    "key", ["kernel: {per-dataset: {adlut: linear, otherwise: linear}}", "tune: {per-dataset: {}}"]
+)
+def test_a_key_of_all_solvers_is_named_where_it_stands(refused, key: str) -> None:
+    message = refused(f"name: x\ndataset: adult\nsolvers: [mpu]\n{key}\n")
+    assert f"line 4: {key.partition(':')[0]}.per-dataset" in message
+
+
 def test_a_file_is_named_relative_to_its_config(own_file):
     (choice,) = own_file("{file: mine.csv, positive: 'yes', augment: 1}")
     assert (choice.name, choice.label, choice.classes) == ("mine", "mine", ("rest", "yes"))

@@ -190,14 +190,17 @@ def _user_file(node: Node) -> DatasetChoice:
 # ------------------------------------------------------------------ one step: select what holds for a dataset
 
 
-def _selected(node: Node, labels: Sequence[str]) -> Iterator[tuple[str | None, Node]]:
-    """Write out ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``: the parameters for each dataset's label."""
+def _selected(node: Node, labels: Sequence[str], written: Mapping[str, Node]) -> Iterator[tuple[str | None, Node]]:
+    """Write out ``{per-dataset: {adult: 0.06, otherwise: 0.1}}``: the parameters for each dataset's label.
+
+    ``written`` are those that may stand elsewhere.
+    """
     varying = {name for name, value in node.value.items() if isinstance(value, Mapping) and [*value] == [_PER_DATASET]}
     if not varying:
         yield None, node
         return
     for name in varying:
-        check_per_dataset(node[name][_PER_DATASET], labels)
+        check_per_dataset(written.get(name, node[name])[_PER_DATASET], labels)
     for label in labels:
         chosen = {name: node.value[name][_PER_DATASET] for name in varying}
         yield (
@@ -359,7 +362,7 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
     tune_node = below["tune"] if "tune" in options else root["tune"]
     fields = names_of_parameters(name)
     entry = {"kernel": kernel_node.value, "tune": tune_node.value} | options
-    for label, chosen in _selected(below.holding(entry), labels):
+    for label, chosen in _selected(below.holding(entry), labels, {"kernel": kernel_node, "tune": tune_node}):
         grid = _grid(tune_node.holding(chosen.value["tune"]))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})
         grid.check(f"solver '{name}'", fields, plain.value)
