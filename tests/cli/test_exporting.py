@@ -113,6 +113,14 @@ def test_what_is_known_to_be_too_coarse_is_written_only_if_rows_show_that_it_agr
 
 
 @needs_compiler
+def test_rows_beyond_single_precision_are_one_message(called, models: Path) -> None:
+    np.savetxt(models / "huge.csv", raw_rows().astype(float) * 1e39, delimiter=",")
+    for verb, *options in (["export-c"], ["export-c", "--fixed-point"], ["export-onnx", "--out", "m.onnx"]):
+        code, said = called(verb, "linear.mpu", "--check", "huge.csv", *options)
+        assert (code, said.count("too large for float32"), said.count("\n")) == (2, 1, 1)
+
+
+@needs_compiler
 def test_it_says_where_not_all_rows_are_compared(called, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 50)
     assert "compared: 50 raw rows;" in called("export-c", "linear.mpu", "--check", "rows.csv")[1]

@@ -18,7 +18,7 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.probabilities import Sigmoids
-from mpu_bench.models.saved import SavedModel
+from mpu_bench.models.saved import LEARNED_TEST_ROWS, Origin, SavedModel
 
 HEADING = 'age,"sort of */ ""work""",label,hours\n'
 ROWS = '39,state,<=50K,40\n?,,">50K",13\n50.5,unknown,">50K",0\n'
@@ -221,6 +221,21 @@ def test_test_rows_that_may_have_trained_the_model_are_not_evaluated(mpu_bench: 
     assert done.returncode == 2
     assert "mine: has changed since the model was trained, and its test rows are drawn anew" in done.stderr
     assert mpu_bench("evaluate", str(model), "mine.txt").returncode == 0
+
+
+def test_test_rows_that_a_stream_learned_are_told(called, place: Path) -> None:
+    parameters = {LEARNED_TEST_ROWS: True}
+    for name, origin in (("m", Origin(dataset="checkerboard", parameters=parameters)), ("n", Origin())):
+        model = SavedModel(LinearModel(np.ones((1, 2))), Classes.of(["black", "white"]), 2, origin=origin)
+        model.save(place / f"{name}.mpu")
+        code, said = called("evaluate", f"{name}.mpu", "checkerboard")
+        assert (code, "contains the rows that this model was trained on" in said) == (0, name == "m")
+    SavedModel(LinearModel(np.ones((1, 2))), Classes.of(["a", "b"]), 2).save(place / "o.mpu")
+    code, said = called("evaluate", "o.mpu", "checkerboard")
+    assert (code, said) == (
+        2,
+        "mpu-bench: checkerboard: its classes (black, white) are not those of the model (a, b)\n",
+    )
 
 
 def test_an_identifier_is_not_taken_for_a_label(called, place: Path) -> None:

@@ -47,7 +47,7 @@ def test_errors_by_class_where_classes_are_several_or_missing() -> None:
 def test_a_confusion_is_counted_piece_by_piece() -> None:
     confusion = Confusion.of(2)
     confusion.add(np.array([0, 1], np.int32), np.array([0, 0], np.int32))
-    confusion.add_scores(np.array([1, 1], np.int32), np.array([[0.5], [-1.0]]))
+    confusion.add(np.array([1, 1], np.int32), np.array([1, 0], np.int32))
     assert confusion.counts.tolist() == [[1, 0], [2, 1]]
     assert confusion.error == pytest.approx(0.5)
     assert confusion.by_class() == pytest.approx(

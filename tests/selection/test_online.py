@@ -156,3 +156,7 @@ def test_rows_of_a_dataset_that_is_split_at_random_are_in_their_order(tmp_path: 
     assert (problem.n, problem.n_test) == (179, 1618)
     found = np.concatenate([problem.labels, problem.test_labels])
     assert np.array_equal(found, sklearn.datasets.load_digits().target)
+
+
+def test_a_window_is_not_longer_than_the_stream() -> None:
+    assert [Stream("accuracy", 20, 400, [], [], rows=rows).window for rows in (100, 400)] == [100, 200]

@@ -15,7 +15,7 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import DataError, UserError
-from mpu_bench.files import told_if_unwritable, write_text
+from mpu_bench.files import told_if_unwritable, write_text, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
 from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand
@@ -88,7 +88,8 @@ def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, 
     content = onnx_graph.onnx_bytes(portable_model)
     rows = None if check is None else _rows_at_hand(saved, portable_model, check, home)
     _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
-    onnx_graph.write_onnx(out, content)
+    with told_if_unwritable(out), written_whole(out) as stream:
+        stream.write(content)
     answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
     say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, {answers} out")
 
@@ -144,8 +145,8 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: Da
         if total >= most:
             whole = False
             break
-        numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         features_of.append(dense_features(piece.rows, saved.features))
+        numbers.append(None if piece.raw is None else model.numbers(piece.raw))
         scores.append(saved.model.scores(piece.rows))
         total += len(piece)
     if not total:
@@ -206,5 +207,6 @@ def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> 
 def _tell_sizes(source: Source) -> None:
     say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} bytes of stack arrays")
     words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
-    counts = [f"{source.counts[name]:,} {word}" for name, word in words.items() if source.counts.get(name)]
+    shown = [name for name in words if source.counts.get(name) or name == "multiply_adds"]
+    counts = [f"{source.counts[name]:,} {words[name]}" for name in shown]
     say(f"per prediction: {', '.join(counts)}; for flash, RAM and time on a device: --device cortex-m0")

@@ -30,14 +30,14 @@ from mpu_bench.files import is_file, told_if_unwritable, written_whole
 from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
-from mpu_bench.models.saved import SavedModel, load
+from mpu_bench.models.saved import LEARNED_TEST_ROWS, SavedModel, load
 from mpu_bench.preprocessing import CategoricalColumn, Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
 from mpu_bench.texts import one_line
 
 _ROWS_AT_ONCE = 4096
-_MOST_SHOWN = 60  # characters of a word
+_MOST_SHOWN, _MOST_CLASSES = 60, 5  # characters of a word, and classes
 _MOST_SCORES = 10_000_000  # that are kept to be ranked
 
 
@@ -127,7 +127,11 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
             f"{name}: has changed since the model was trained, and its test rows are drawn anew: some may have trained "
             "the model; train it again"
         )
-    names = saved.classes.indices([*problem.classes])
+    try:
+        names = saved.classes.indices([*problem.classes])
+    except DataError:
+        theirs, ours = (", ".join(classes[:_MOST_CLASSES]) for classes in (problem.classes, saved.classes.names))
+        raise DataError(f"{name}: its classes ({theirs}) are not those of the model ({ours})") from None
     for first in range(0, problem.n_test, _ROWS_AT_ONCE):
         chosen = np.arange(first, min(first + _ROWS_AT_ONCE, problem.n_test))
         rows = take(problem.test, chosen)
@@ -222,7 +226,11 @@ def _of_table(
     first = 1
     for frame in file.pieces():
         labels = None if label not in frame.columns else texts_of(frame[label]).tolist()
-        yield _raw(saved, frame, label, first), labels
+        try:
+            raw = _raw(saved, frame, label, first)
+        except DataError as error:
+            raise _InFileError(str(error)) from None
+        yield raw, labels
         first += len(frame)
 
 
@@ -230,19 +238,13 @@ def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: i
     """Return a piece of a table as the model takes raw rows: as it is, or as numbers."""
     features = frame.drop(columns=[label]) if label in frame.columns else frame
     if isinstance(saved.preprocessing, Table):
-        try:
-            return saved.ordered(frame if label == saved.preprocessing.label else features)
-        except DataError as error:
-            raise _InFileError(str(error)) from None
+        return saved.ordered(frame if label == saved.preprocessing.label else features)
     if saved.columns is None and features.shape[1] != _columns(saved):
-        raise _InFileError(
+        raise DataError(
             f"has {features.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
             "name the label with --label"
         )
-    try:
-        numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(features).items()}
-    except DataError as error:
-        raise _InFileError(str(error)) from None
+    numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(features).items()}
     values = pd.DataFrame(numbers)
     return values if saved.columns is not None else values.to_numpy()
 
@@ -351,7 +353,7 @@ def evaluate(model: Path, data: str, label: str | None, options: TextOptions) ->
     for piece in _pieces(saved, data, label, options, labelled=True):
         if piece.classes is not None:
             scores = saved.scores_of(piece.rows, piece.first_row)
-            confusion.add_scores(piece.classes, scores)
+            confusion.add(piece.classes, labels_of(scores))
             if confusion.rows * scores.shape[1] <= _MOST_SCORES:
                 seen.append((piece.classes, scores))
     if not confusion.rows:
@@ -377,9 +379,9 @@ def _ranked(saved: SavedModel, labels: Any, scores: Any) -> dict[str, str]:
 
 
 def _is_trained_on(saved: SavedModel, data: str) -> bool:
-    """Return whether a file has the content of one that the model was trained on."""
-    if not saved.origin.trained_on or not is_file(Path(data)):
-        return False
+    """Return whether a file has the content of one that the model was trained on, or a dataset's test rows were."""
+    if not is_file(Path(data)):
+        return saved.origin.dataset == data and LEARNED_TEST_ROWS in saved.origin.parameters
     with open_content(Path(data)) as content:
         return digest_stream(content, lambda _count: None)[0] in saved.origin.trained_on
 

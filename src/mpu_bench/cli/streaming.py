@@ -13,6 +13,7 @@ from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import told_if_unwritable, write_all
 from mpu_bench.models.evaluation import METRICS
+from mpu_bench.models.saved import LEARNED_TEST_ROWS
 from mpu_bench.report import front
 from mpu_bench.report.tables import Table
 from mpu_bench.results.store import alone_in
@@ -93,7 +94,7 @@ def judge_online(
                 (folder / file_name).unlink(missing_ok=True)
         write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
         if stream.is_better:
-            model_of(stream.finished(), source).save(folder / "model.mpu")
+            model_of(stream.finished(), source, **{LEARNED_TEST_ROWS: True}).save(folder / "model.mpu")
     _print(stream, name)
     say(f"in {folder}: {', '.join(file_name for file_name in _WRITTEN if (folder / file_name).exists())}")
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
@@ -109,8 +110,9 @@ def _in_order(source: Source) -> Source:
 
 def _print(stream: Stream, name: str) -> None:
     """Print the table, the choice, and how far the metric moved along the stream."""
-    words, chosen = METRICS[stream.metric], stream.chosen
-    headings = ["classifier", f"{words}, %", f"last {stream.window:,} rows", "a row", "support vectors", "settings"]
+    words, chosen, windows = METRICS[stream.metric], stream.chosen, stream.windows
+    last = windows[-1][2] - windows[-1][1] + 1 if windows else stream.rows
+    headings = ["classifier", f"{words}, %", f"last {last:,} rows", "a row", "support vectors", "settings"]
     every = sorted((*stream.contenders, *stream.references), key=lambda classifier: -classifier.value(stream.metric))
     rows = [
         (
@@ -130,7 +132,6 @@ def _print(stream: Stream, name: str) -> None:
         say(f"{name}: take {chosen.name}: {summary}; better beyond chance ({test})")
     else:
         say(f"{name}: nothing was chosen, and no model is saved: {chosen.name}, the best, has {summary} ({test})")
-    windows = stream.windows
     if len(windows) > 1:
         said = [
             f"{100 * value:.2f} % (rows {first:,} to {last:,})" for value, first, last in (min(windows), max(windows))

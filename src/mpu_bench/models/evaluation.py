@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.models import labels_of
-
 Labels = np.ndarray[Any, Any]  #: class indices, int32
 Scores = NDArray[np.float64]  #: (n, 1), above zero for the second of two classes, or (n, c)
 
@@ -273,10 +271,6 @@ class Confusion:
     def add(self, labels: Labels, predicted: Labels) -> None:
         """Count further rows."""
         np.add.at(self.counts, (labels, predicted), 1)
-
-    def add_scores(self, labels: Labels, scores: NDArray[np.float64]) -> None:
-        """Count further rows by their scores, shape (n, c)."""
-        self.add(labels, labels_of(scores))
 
     @property
     def rows(self) -> int:

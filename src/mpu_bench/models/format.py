@@ -94,7 +94,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             entries = _checked_entries(archive)
             if _JSON not in entries:
                 raise foreign(path)
-            whole = _parsed(_content(archive, entries[_JSON]))
+            whole = _parsed(archive.read(entries[_JSON]))
             _check_version(whole, path)
             arrays = _arrays(archive, entries, whole["arrays"])
             return {name: value for name, value in whole.items() if name not in ("format", "version", "arrays")}, arrays
@@ -130,11 +130,6 @@ def _checked_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return by_name
 
 
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of an entry, whose checksum is compared."""
-    return archive.read(entry)
-
-
 def _parsed(text: bytes) -> dict[str, Any]:
     if len(text) > _MOST_JSON_BYTES:
         raise ValueError("its description is too long")
@@ -163,7 +158,7 @@ def _arrays(
     expected = {_JSON, *(f"{name}.npy" for name in shapes)}
     if expected != set(entries):
         raise ValueError(f"its entries are not those described: {', '.join(sorted(expected ^ set(entries)))}")
-    return {name: _array(_content(archive, entries[f"{name}.npy"]), shape, name) for name, shape in shapes.items()}
+    return {name: _array(archive.read(entries[f"{name}.npy"]), shape, name) for name, shape in shapes.items()}
 
 
 def _array(content: bytes, described: Mapping[str, Any], name: str) -> NDArray[Any]:

@@ -26,6 +26,8 @@ from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
 from mpu_bench.texts import one_line
 
+#: among the parameters of an `Origin`: the test rows of its dataset were learned, too
+LEARNED_TEST_ROWS = "learned_test_rows"
 _LABELS_SHOWN, _MOST_SHOWN_BYTES = 10, 1000
 
 

@@ -165,7 +165,7 @@ class Stream:
     @property
     def window(self) -> int:
         """Over how many rows a rolling metric is."""
-        return self.block * _WINDOW
+        return min(self.block * _WINDOW, self.rows)
 
     @property
     def chosen(self) -> Contender:

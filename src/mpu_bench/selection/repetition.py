@@ -34,7 +34,7 @@ _HEAD = (
 )
 
 
-def model_of(classifier: Any, source: Source, threshold: float = 0.0) -> SavedModel:
+def model_of(classifier: Any, source: Source, threshold: float = 0.0, **more: Any) -> SavedModel:
     """Return a chosen classifier as a model that takes the rows of the user's file.
 
     Parameters
@@ -45,13 +45,15 @@ def model_of(classifier: Any, source: Source, threshold: float = 0.0) -> SavedMo
         As `Source.begun` returns it.
     threshold : float
         The score above which a row is of the second of two classes.
+    **more
+        What else its origin has for parameters.
     """
     from mpu_bench.estimators.saving import saved_model
 
     assert source.fingerprint, "it was not begun"
     card = catalog.card(source.dataset, source.options)
     saved = saved_model(classifier, source.preprocessing)
-    model, parameters = saved.model, dict(saved.origin.parameters)
+    model, parameters = saved.model, {**saved.origin.parameters, **more}
     if threshold:
         model, parameters[THRESHOLD] = with_threshold(model, threshold), threshold
     known = {

@@ -21,6 +21,7 @@ from model_examples import (
     MODELS,
     PAIRS,
     TABLE,
+    VECTORS,
     VECTORS_STEPS,
     expansion,
     far_rows,
@@ -37,8 +38,9 @@ from mpu_bench.errors import DataError
 from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
-from mpu_bench.models.export.agreement import Agreement, RowsAtHand, compared
+from mpu_bench.models.export.agreement import Agreement, RowsAtHand, compared, sourced
 from mpu_bench.models.export.c_fixed import fixed_point, fixed_source
+from mpu_bench.models.export.c_fixed_machines import FixedPoint
 from mpu_bench.models.export.c_float import Source, float_source
 from mpu_bench.models.export.c_test import program_text
 from mpu_bench.models.export.device import DEVICES, PROGRAMS
@@ -174,6 +176,11 @@ def test_a_column_that_integers_do_not_tell_apart_is_named() -> None:
     [
         (LinearModel(np.array([[0.5, 0.5, -3e6]])), "the intercept -3e\\+06 cancels against columns far from zero"),
         (LinearModel(np.array([[2e5, 1e5, -3e6]])), ""),
+        (LinearModel(np.array([[2e-50, 1e-50, 0.0]])), "weights of 2e-50 at most, which single precision rounds"),
+        (
+            KernelModel(Dense(np.full((2, 3), 1.0)), np.full((2, 1), 1e-41), Gaussian(0.5), 3),
+            "coefficients of 1e-41 at most",
+        ),
         (
             KernelModel(Dense(np.full((2, 3), 2.0**30)), np.ones((2, 1)), Gaussian(0.5), 3),
             "the column 'column 1' is ",
@@ -246,6 +253,29 @@ def test_sizes_are_told() -> None:
     source = float_source(portable(saved("linear")), "m")
     assert source.constant_bytes == 4 * (FEATURES + 1) + len("a") + len("b") + 2 + 2 * 4
     assert source.counts == {"multiply_adds": FEATURES}
+    near = at_hand(saved("dense gaussian"), raw_rows())
+    gaussian, _ = sourced(portable(saved("dense gaussian")), "m", near, 8)
+    numbers = VECTORS * FEATURES + VECTORS + 4  # of 8 bits, with a bias; then labels, powers and a table
+    assert gaussian.constant_bytes == numbers + 2 * 2 + 2 * 4 + FEATURES + 4 * 65
+
+
+@pytest.mark.parametrize("kind", ["double", "int32_t"])
+def test_the_macro_makes_the_integers_that_are_compared(tmp_path: Path, kind: str) -> None:
+    how = FixedPoint(16, 127, 0, (3, 0, -1, -3))
+    source, _ = sourced(portable(saved("linear")), "m", at_hand(saved("linear"), raw_rows()), 16)
+    macro = re.search(r"#define M_FIXED.*?\n\n", source.text, re.DOTALL)
+    assert macro
+    (tmp_path / "it.c").write_text(
+        f"#include <stdint.h>\n#include <stdio.h>\n{macro[0]}int main(void) {{\n  {kind} x;\n  int power = 3;\n"
+        f"  while (fread(&x, sizeof x, 1, stdin)) {{\n    int16_t y = M_FIXED(x, power);\n"
+        "    fwrite(&y, 2, 1, stdout);\n    power = power == 3 ? 0 : power == -1 ? -3 : power == 0 ? -1 : 3;\n  }\n"
+        "  return 0;\n}\n"
+    )
+    compiler.called(["cc", "-std=c99", "-o", str(tmp_path / "it"), str(tmp_path / "it.c")])
+    rows = np.random.default_rng(0).normal(size=(200, 4)) * [9e2, 5e3, 1e4, 4e4]
+    rows = np.rint(rows).astype(np.int32) if kind == "int32_t" else rows
+    answers = compiler.called([str(tmp_path / "it")], rows.tobytes())
+    assert (np.frombuffer(answers, np.int16).reshape(rows.shape) == how.rows(rows.astype(float))).all()
 
 
 def answers_of_c(source: Source, model: SavedModel, rows: Any, number: str, folder: Path) -> Any:

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.errors import DataError
-from mpu_bench.models.export.c_text import Constants, comment, distinct, identifier, labels_table, number, text_literal
+from mpu_bench.models.export.c_text import (
+    Constants,
+    array_bytes,
+    comment,
+    distinct,
+    identifier,
+    labels_table,
+    number,
+    text_literal,
+)
 
 
 @given(st.text())
@@ -40,7 +49,7 @@ def test_constants_are_counted() -> None:
     constants.add("float", "w", [[1.0, 2.0]])
     constants.indices("i", [0, 300], 300)
     constants.add("int8_t", "none", [])
-    assert constants.bytes == 8 + 4 + 1
+    assert array_bytes("\n".join(constants.lines)) == 8 + 4 + 1
     assert constants.lines[1] == "static const uint16_t i[2] = {\n  0, 300\n};"
 
 

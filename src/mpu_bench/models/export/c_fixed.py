@@ -26,7 +26,7 @@ from mpu_bench.models.export.c_fixed_machines import (
     power_of_two,
 )
 from mpu_bench.models.export.c_float import Source, defines, heading, public_functions, vote_code
-from mpu_bench.models.export.c_text import Constants, function, identifier, labels_table
+from mpu_bench.models.export.c_text import Constants, array_bytes, function, identifier, labels_table
 from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn
 
@@ -146,8 +146,7 @@ def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32]
     stack = 2 * model.features + 4 * (model.machines + model.scores)
     stack += 8 * model.classes if model.pairs is not None else 0
     text = "\n\n".join(filter(None, parts)) + "\n"
-    size = constants.bytes + label_bytes + len(how.input_powers)
-    return Source(text, name, size, stack, counts, how.input_powers)
+    return Source(text, name, array_bytes(text) + label_bytes, stack, counts, how.input_powers)
 
 
 def _macro(how: FixedPoint, name: str) -> str:
@@ -156,9 +155,9 @@ def _macro(how: FixedPoint, name: str) -> str:
     return (
         f"/* A number as a row holds it: {upper}_FIXED(value, {name}_powers[column]) */\n"
         f"const int8_t {name}_powers[{len(how.input_powers)}] = {{{powers}}};\n"
-        f"#define {upper}_FIXED(value, power) ((int16_t)((power) >= 0 \\\n"
-        "  ? (value) * ((int32_t)1 << ((power) > 0 ? (power) : 0)) \\\n"
-        "  : (value) / ((int32_t)1 << ((power) < 0 ? -(power) : 0))))"
+        f"#define {upper}_FIXED(value, power) ((int16_t)((((power) >= 0 \\\n"
+        "  ? (value) * ((int32_t)1 << ((power) > 0 ? (power) : 0)) * 2 \\\n"
+        "  : (value) / ((int32_t)1 << ((power) < 0 ? -(power) - 1 : 0))) + ((value) > 0 ? 1 : -1)) / 2))"
     )
 
 

@@ -44,7 +44,8 @@ class FixedPoint:
 
     def rows(self, numbers: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
         """Return raw rows, shape (n, columns), as a device gets them."""
-        scaled = np.rint(numbers.astype(np.float64) * np.exp2(np.array(self.input_powers, np.float64)))
+        scaled = numbers.astype(np.float64) * np.exp2(np.array(self.input_powers, np.float64))
+        scaled = np.trunc(scaled + np.copysign(0.5, scaled))  # as the macro of the file rounds
         cut = np.clip(np.nan_to_num(scaled, nan=0.0), -LARGEST_INPUT, LARGEST_INPUT)
         return np.where(np.isnan(scaled), MISSING, cut).astype(np.int16)
 

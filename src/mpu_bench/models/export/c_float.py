@@ -17,6 +17,7 @@ from mpu_bench.models.export.c_text import (
     COEFFICIENTS,
     VECTORS,
     Constants,
+    array_bytes,
     comment,
     distinct,
     expansion,
@@ -90,7 +91,7 @@ def float_source(model: Portable, name: str) -> Source:
     ]  # fmt: skip
     stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
     text = "\n\n".join(filter(None, parts)) + "\n"
-    return Source(text, name, constants.bytes + label_bytes, stack, counts)
+    return Source(text, name, array_bytes(text) + label_bytes, stack, counts)
 
 
 _ROUNDING = (
@@ -387,7 +388,8 @@ def _probabilities(model: Portable, name: str, kind: str) -> str:
     slopes, intercepts = (", ".join(map(number, values)) for values in (sigmoids.slopes, sigmoids.intercepts))
     line = "slopes[c] * scores[c] + intercepts[c]"
     lines = [
-        f"static const float slopes[] = {{{slopes}}}, intercepts[] = {{{intercepts}}};",
+        f"static const float slopes[{model.scores}] = {{{slopes}}};",
+        f"static const float intercepts[{model.scores}] = {{{intercepts}}};",
         f"float scores[{model.scores}];",
         f"{name}_scores(row, scores);",
     ]

@@ -16,6 +16,7 @@ from mpu_bench.texts import one_line
 _BYTES = {
     "float": 4, "double": 8, "int8_t": 1, "int16_t": 2, "int32_t": 4, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4,
 }  # fmt: skip
+_ARRAY = re.compile(r"^ *(?:static )?const (\w+) \w+\[(\d+)\]", re.MULTILINE)
 _NUMBERS_A_LINE = 12
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()\[\]+-]")
 _KEYWORDS = frozenset(
@@ -83,10 +84,9 @@ def function(head: str, lines: Iterable[str]) -> str:
 
 @dataclass
 class Constants:
-    """Constant arrays, in the order they are added, and how many bytes they take."""
+    """Constant arrays, in the order they are added."""
 
     lines: list[str] = field(default_factory=list)
-    bytes: int = 0
 
     def add(self, kind: str, name: str, values: Any) -> None:
         """Add an array, row by row; one without elements is none of C's, and gets a zero."""
@@ -97,11 +97,15 @@ class Constants:
         parts = [texts[i : i + _NUMBERS_A_LINE] for i in range(0, len(texts), _NUMBERS_A_LINE)]
         body = ",\n  ".join(", ".join(part) for part in parts)
         self.lines.append(f"static const {kind} {name}[{len(texts)}] = {{\n  {body}\n}};")
-        self.bytes += _BYTES[kind] * len(texts)
 
     def indices(self, name: str, values: Any, largest: int) -> None:
         """Add an array of numbers from 0 to the largest, in the smallest type."""
         self.add("uint8_t" if largest < 1 << 8 else "uint16_t" if largest < 1 << 16 else "uint32_t", name, values)
+
+
+def array_bytes(text: str) -> int:
+    """Return the bytes of the constant numbers of a C file."""
+    return sum(_BYTES[kind] * int(size) for kind, size in _ARRAY.findall(text))
 
 
 class Stored(NamedTuple):
@@ -162,11 +166,11 @@ def expansion(before: Iterable[str], value: Iterable[str], m: int, p: int) -> li
 
 
 def labels_table(name: str, labels: Sequence[Any]) -> tuple[str, int]:
-    """Return the declaration of the classes' labels, and their bytes."""
+    """Return the declaration of the classes' labels, and the bytes of texts."""
     whole = all(isinstance(label, int) and not isinstance(label, bool) for label in labels)
     if whole and all(-(2**31) < label < 2**31 for label in labels):
         words = ", ".join(map(str, labels))
-        return f"const int32_t {name}_labels[{len(labels)}] = {{{words}}};", 4 * len(labels)
+        return f"const int32_t {name}_labels[{len(labels)}] = {{{words}}};", 0
     texts = [str(label) for label in labels]
     words = ", ".join(map(text_literal, texts))
     size = sum(len(text.encode()) + 1 for text in texts) + 4 * len(texts)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -303,17 +302,3 @@ def _probabilities(graph: _Graph, sigmoids: Sigmoids, scores: str) -> None:
     graph.call(
         "Div", [unscaled, graph.call("ReduceSum", [unscaled, graph.constant([1], np.int64)])], output="probabilities"
     )
-
-
-def write_onnx(path: Path, content: bytes) -> None:
-    """Write the content of an ONNX file, whole or not at all.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be written.
-    """
-    from mpu_bench.files import told_if_unwritable, written_whole
-
-    with told_if_unwritable(path), written_whole(path) as stream:
-        stream.write(content)

@@ -188,31 +188,33 @@ def too_coarse(model: Portable) -> str:
 
     That is what is known without rows; a model that answers alike on raw rows is right all the same.
     """
-    cure = "scale the features before training (StandardScaler, or the step `scale` of a dataset)"
-    if model.weights is not None:
+    why = ""
+    numbers = model.coefficients.toarray().T if model.weights is None else model.weights
+    sizes = np.abs(numbers).max(axis=1, initial=0.0)
+    if (tiny := sizes[(sizes > 0) & (sizes < np.finfo(np.float32).tiny)]).size:
+        kind = "coefficients" if model.weights is None else "weights"
+        why = f"{kind} of {tiny.max():.3g} at most, which single precision rounds: regularize less"
+    elif model.weights is not None:
         constants = len(model.constants) if model.frequencies is None else 0
         d = model.weights.shape[1] - constants
         offsets = model.biases + model.weights[:, d:] @ np.array(model.constants[:constants])
         lengths = np.maximum(1.0, np.sqrt(np.square(model.weights[:, :d]).sum(axis=1)))
         k = int(np.argmax(np.abs(offsets) / lengths))
         if abs(offsets[k]) * _ROUNDING > _MOST_SCORE_ROUNDING * lengths[k]:
-            return (
-                f"the intercept {offsets[k]:.3g} cancels against columns far from zero, which single precision rounds; "
-                + cure
-            )
-        return ""
-    if model.kernel.shift_invariant:
+            why = f"the intercept {offsets[k]:.3g} cancels against columns far from zero, which single precision rounds"
+    elif model.kernel.shift_invariant:
         largest = abs(model.vectors).max(axis=0).toarray().ravel() if model.vectors.shape[0] else np.zeros(1)
         j = int(np.argmax(largest))
         if np.sqrt(model.kernel.growth(largest[j] ** 2)) / 2 * _ROUNDING > _MOST_ROUNDING:
             column = [*model.saved.feature_names, "constant"][j]
-            return f"the column '{column}' is up to {largest[j]:.3g}, whose digits single precision rounds; {cure}"
-        return ""
-    length = float(np.sqrt(model.coefficients.multiply(model.coefficients).sum(axis=0).max(initial=0.0)))
-    rows = rows_of_matrix(model.vectors, sparse=True)
-    if not is_single_enough_for_scores(rows, model.kernel, length):
-        return f"values of the kernel {model.kernel} are too large for sums in single precision; {cure}"
-    return ""
+            why = f"the column '{column}' is up to {largest[j]:.3g}, whose digits single precision rounds"
+    else:
+        length = float(np.sqrt(model.coefficients.multiply(model.coefficients).sum(axis=0).max(initial=0.0)))
+        rows = rows_of_matrix(model.vectors, sparse=True)
+        if not is_single_enough_for_scores(rows, model.kernel, length):
+            why = f"values of the kernel {model.kernel} are too large for sums in single precision"
+    cure = "scale the features before training (StandardScaler, or the step `scale` of a dataset)"
+    return f"{why}; {cure}" if why else ""
 
 
 def _columns(saved: SavedModel) -> tuple[Column, ...]:
@@ -239,5 +241,4 @@ def _expansion(machines: Any) -> tuple[Any, NDArray[np.float64]]:
 
 def dense_features(rows: Rows, features: int) -> NDArray[np.float32]:
     """Return rows that a model is evaluated on as an array in single precision."""
-    matrix: Any = to_scipy(rows, features)
-    return np.ascontiguousarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), np.float32)
+    return np.asarray(rows_of_matrix(to_scipy(rows, features), sparse=False)[0], np.float32)
