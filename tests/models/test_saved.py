@@ -19,6 +19,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import Origin, SavedModel
+from mpu_bench.preprocessing import NumberColumn, Table
 
 V1 = Path(__file__).parent / "v1"
 
@@ -223,3 +224,13 @@ def test_a_table_of_arrow_has_names_for_its_columns() -> None:
     assert np.array_equal(model.scores(table.combine_chunks().to_batches()[0]), expected)
     with pytest.raises(DataError, match="lacks"):
         model.scores(table.drop_columns(names[:1]))
+
+
+def test_a_masked_value_is_missing() -> None:
+    hidden = np.ma.masked_array(raw_rows(2), mask=np.eye(2, FEATURES))
+    with pytest.raises(DataError, match="row 1 contains a value that is not a finite number"):
+        saved("linear").scores(hidden)
+    table = Table(columns=(NumberColumn(name="a", fill=7.0), NumberColumn(name="b")))
+    rows = SavedModel(LinearModel(np.ones((1, 2))), Classes.of([0, 1]), 2, table)
+    shown = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]])
+    assert rows.decision_function(shown).tolist() == [9.0, 7.0]

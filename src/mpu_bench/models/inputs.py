@@ -33,7 +33,7 @@ def array_rows(X: Any, features: int) -> Rows:
         return X
     sparse = scipy.sparse.issparse(X)
     try:
-        matrix: Any = scipy.sparse.csr_array(X) if sparse else np.asarray(X)
+        matrix: Any = scipy.sparse.csr_array(X) if sparse else np.ma.filled(X, np.nan)
         if matrix.dtype.kind in "cmM":  # of which numpy would make a part, or days, without a word
             raise TypeError(f"they are of type {matrix.dtype}")
         matrix = matrix if matrix.dtype in _FLOATS else matrix.astype(np.float64)

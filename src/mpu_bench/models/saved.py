@@ -131,7 +131,7 @@ class SavedModel:
         if isinstance(X, pd.DataFrame):
             return X
         names = [column.name for column in table.columns if column.name != table.label]
-        values = np.asarray(X)
+        values = np.asanyarray(X)  # a masked value is a missing one
         if values.ndim != 2 or values.shape[1] != len(names):
             shape = " x ".join(map(str, values.shape))
             raise DataError(f"the rows are an array of {shape}; the model takes tables of {len(names)} columns")
