@@ -157,7 +157,8 @@ def _facts(name: str, solver: type[Solver]) -> str:
 
 
 def _classifiers(name: str) -> list[str]:
-    return [each for each in estimators.__all__ if name in estimators.solvers_of(each)]
+    written = [each for each, (_, *used) in estimators.MODULES.items() if name in used]
+    return written + [each for each, solver in estimators.solvers_made().items() if solver == name]
 
 
 def _parameters(solver: type[Solver]) -> Iterator[str]:

@@ -162,6 +162,7 @@ def test_a_seed_decides_everything(name: str) -> None:
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"max_seconds": 0}, "max_seconds is 0; it must be above 0, or None"),
+    ({"random_state": -1}, "random_state is -1; it must be a whole number from 0 on, a RandomState or None"),
     ({"kernel": "rfb"}, "kernel is 'rfb'; it must be one of 'linear', 'poly', 'rbf'"),
     ({"kernel": "rbf", "gamma": "scaled"}, "gamma is 'scaled'; it must be 'scale', 'auto' or a number above 0"),
     ({"kernel": "rbf", "gamma": -1.0}, "gamma is -1.0; it must be above 0"),
@@ -182,7 +183,7 @@ def test_as_many_classifiers_as_before_are_tried() -> None:
     with_kernels = [name for name in ALL if issubclass(getattr(mpu_bench, name), KernelClassifier)]
     assert len(ALL) >= 18
     assert len(with_kernels) >= 15
-    assert len(MISTAKEN) == len(ALL) + (len(MISTAKES) - 1) * len(with_kernels)
+    assert len(MISTAKEN) == 2 * len(ALL) + (len(MISTAKES) - 2) * len(with_kernels)
 
 
 @pytest.mark.parametrize(("name", "parameters", "words"), MISTAKEN, ids=str)
@@ -314,6 +315,34 @@ def test_a_class_weight_of_another_kind_is_refused(weight: Any) -> None:
     X, y = blobs(2)
     with pytest.raises(ValueError, match=r"class_weight is .*; it must be 'balanced', a dict or None"):
         estimators.DCDClassifier(class_weight=weight).fit(X, y)
+
+
+def test_weights_whose_sum_is_not_finite_are_refused() -> None:
+    X, y = blobs(2)
+    with pytest.raises(ValueError, match="the weights of the rows, times those of their classes, are too large"):
+        estimators.DCDClassifier().fit(X, y, sample_weight=np.full(len(y), 1e308))
+
+
+@pytest.mark.parametrize("index", [-1, 5, 1000])
+def test_a_sparse_matrix_whose_index_names_no_column_is_refused(index: int) -> None:
+    X, y = blobs(2)
+    model, broken = estimators.DCDClassifier().fit(scipy.sparse.csr_matrix(X), y), scipy.sparse.csr_matrix(X)
+    broken.indices[0] = index
+    for call in (lambda: model.fit(broken, y), lambda: model.predict(broken)):
+        with pytest.raises(ValueError, match=r"X is no valid sparse matrix: .*; build it again"):
+            call()
+
+
+def test_a_fit_that_ends_by_its_gap_is_told_of_its_gap() -> None:
+    X, y = blobs(2)
+    with pytest.warns(ConvergenceWarning, match="take a larger max_iter or gap, or take a smaller C"):
+        estimators.DCDClassifier(gap=1e-30, max_iter=3).fit(X, y)
+
+
+def test_a_budget_that_is_too_small_to_merge_is_told_by_its_name() -> None:
+    X, y = blobs(2)
+    with pytest.raises(ValueError, match=r"^budget is 1; it must be at least 2 for maintenance: merging"):
+        estimators.BudgetedPegasosClassifier(budget=1).fit(X, y)
 
 
 def test_a_star_brings_every_classifier() -> None:

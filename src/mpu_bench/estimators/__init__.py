@@ -45,11 +45,6 @@ def solvers_made() -> dict[str, str]:
     }
 
 
-def solvers_of(classifier: str) -> list[str]:
-    """Return the solvers that a classifier uses, by its name."""
-    return [*MODULES[classifier][1:]] if classifier in MODULES else [solvers_made()[classifier]]
-
-
 @cache
 def made() -> dict[str, Any]:
     """Return the classifiers made of the solvers that none above uses, by name."""

@@ -30,7 +30,7 @@ from mpu_bench.core.voting import MulticlassModel
 from mpu_bench.errors import OutOfRangeError
 from mpu_bench.estimators.calibrated import Calibrated
 from mpu_bench.estimators.expansions import coefficients_of, machines_of, weights_of
-from mpu_bench.estimators.inputs import as_array, is_sparse, problem_of, rows_of, scales_of
+from mpu_bench.estimators.inputs import as_array, check_format, is_sparse, problem_of, rows_of, scales_of
 from mpu_bench.estimators.parameters import (
     KnowsOldNames,
     as_it_was_if_refused,
@@ -238,6 +238,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         """Return X as the solvers take it and labels of one kind; where training begins, set how many features."""
         check_types(self)
         X, y = validate_data(self, X, y, **ROWS, reset=begins)
+        check_format(X)
         if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
             raise ValueError("y has words and numbers as labels; give all as words, or all as numbers")
         check_classification_targets(y)
@@ -253,7 +254,12 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise ValueError(
+                f"random_state is {self.random_state!r}; it must be a whole number from 0 on, a RandomState or None"
+            ) from None
 
     def _train(self, solver: Solver, state: Any, end: Until, run: Fit) -> str:
         """Advance to an end, by slices: Ctrl-C is heard and the clock looked at between them.
@@ -357,10 +363,10 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
             return (
                 f"scale the features, as with {scaler} (their largest values are {least:.2g} to {greatest:.2g}){or_C}"
             )
-        has_tolerance = "tol" in self.get_params()
+        tolerance = "gap" if vars(self).get("gap") else "tol" if "tol" in self.get_params() else ""
         if stopped:
-            return f"take a larger {stopped}{' or tol' if has_tolerance else ''}{or_C}"
-        return f"take a {'smaller tol' if has_tolerance else 'larger max_iter'}{or_C}"
+            return f"take a larger {stopped}{tolerance and f' or {tolerance}'}{or_C}"
+        return f"take a {f'smaller {tolerance}' if tolerance else 'larger max_iter'}{or_C}"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores: above zero for the second class, shape (n,), or of every class, shape (n, c).
@@ -379,8 +385,10 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")
+        X = validate_data(self, X, **ROWS, reset=False)
+        check_format(X)
         with as_value_error():
-            return finite_scores(self._scored(validate_data(self, X, **ROWS, reset=False)))
+            return finite_scores(self._scored(X))
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of every row of what `validate_data` has let pass, shape (n, c)."""

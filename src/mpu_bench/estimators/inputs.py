@@ -72,6 +72,15 @@ def _unsigned(numbers: NDArray[Any]) -> NDArray[np.uint32]:
     return numbers.astype(np.uint32)
 
 
+def check_format(X: Any) -> None:
+    """Refuse a sparse matrix with an index that names no column: compiled code looks at no bounds."""
+    if is_sparse(X):
+        try:
+            X.check_format()
+        except ValueError as error:
+            raise ValueError(f"X is no valid sparse matrix: {error}; build it again, with its true shape") from None
+
+
 def is_sparse(X: Any) -> bool:
     """Return whether X is a CSR matrix, else it is an array."""
     return hasattr(X, "indptr")

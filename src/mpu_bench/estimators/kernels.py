@@ -41,7 +41,10 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
         named = ", ".join(map(repr, sorted(kinds)))
         raise ValueError(f"kernel is {name!r}; it must be one of {named}, 'precomputed', or a function")
     kind, word_of = kinds[name], kinds[name].sklearn_words
-    _check_gamma(gamma)
+    if isinstance(gamma, str) and gamma not in ("scale", "auto"):
+        raise ValueError(f"gamma is {gamma!r}; it must be 'scale', 'auto' or a number above 0")
+    if not isinstance(gamma, str) and not 0 < gamma < np.inf:
+        raise ValueError(f"gamma is {gamma!r}; it must be above 0 and finite")
     words: dict[str, Any] = {"degree": int(degree), "coef0": float(coef0)}
     if "gamma" in word_of.values():
         words["gamma"] = _gamma(gamma, X)
@@ -142,13 +145,6 @@ def _gamma(gamma: float | str, X: Any) -> float:
             )
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0 else 1.0
     return float(gamma)
-
-
-def _check_gamma(gamma: float | str) -> None:
-    if isinstance(gamma, str) and gamma not in ("scale", "auto"):
-        raise ValueError(f"gamma is {gamma!r}; it must be 'scale', 'auto' or a number above 0")
-    if not isinstance(gamma, str) and not 0 < gamma < np.inf:
-        raise ValueError(f"gamma is {gamma!r}; it must be above 0")
 
 
 def _variance(X: Any) -> float:

@@ -197,9 +197,11 @@ class SVMPerfClassifier(AugmentedClassifier, WeightedClassifier):
         return self._new_solver("svmperf", C=self.C, tolerance=self.tol)
 
     def _is_near(self, measures: Measures, n: float) -> bool:
-        if measures.objective is None or measures.dual_objective is None:
-            return False
-        return measures.objective - measures.dual_objective <= self.tol * self.C * n / 100
+        return (
+            measures.objective is not None
+            and measures.dual_objective is not None
+            and measures.objective - measures.dual_objective <= self.tol * self.C * n / 100
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -232,8 +234,6 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
     batch: int = 30
 
     def _solver(self, n: int) -> Solver:
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter is {self.max_iter!r}; it must be at least 1")
         if self.kernel == "linear":
             return self._steps(n, self.max_iter)
         return self._new_solver("pegasos-kernel", regularization=regularization(self.C, n), passes=self.max_iter)
@@ -241,7 +241,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
     def _steps(self, n: int, passes: int, before: int = 0) -> Pegasos:
         """Return the linear solver of so many passes over n rows, after the steps before."""
         batch = min(self.batch, n)
-        iterations = before + max(passes * n // max(batch, 1), 1)
+        iterations = before + passes * n // max(batch, 1)
         return cast("Pegasos", self._new_solver("pegasos", C=self.C, batch=batch, iterations=iterations))
 
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:

@@ -153,8 +153,6 @@ class WeightedClassifier(SolverClassifier):
         """Fit the rows that have a weight."""
         weighted = np.flatnonzero(weights)
         left = np.unique(labels[weighted])
-        if len(left) < 2:
-            raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
         if len(left) < len(self.classes_):
             name = self.classes_[np.setdiff1d(labels, left)[0]]
             raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
@@ -182,8 +180,8 @@ class WeightedClassifier(SolverClassifier):
         if not (np.isfinite(of_class).all() and (of_class >= 0).all()):
             raise ValueError(f"class_weight is {class_weight!r}; every weight must be finite and at least 0")
         weights = np.asarray(weights * of_class[labels])
-        if not np.isfinite(weights).all():
-            raise ValueError("a weight of a row, times that of its class, is no longer finite; give smaller ones")
+        if not len(weights) * float(weights.max()) < np.inf:
+            raise ValueError("the weights of the rows, times those of their classes, are too large; give smaller ones")
         return weights
 
 

@@ -40,15 +40,16 @@ class IncrementalClassifier(SolverClassifier):
         """Return a piece of X and its labels as indices of `classes_`, which the first piece sets."""
         if not begins:
             self._refuse_changes()
-            if classes is None and (labels := self._known_labels(X, y)) is not None:
+            is_another = classes is not None and not np.array_equal(classes, self.classes_)  # but for their order
+            if is_another and not np.array_equal(_labels(classes), self.classes_):
+                raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
+            if (labels := self._known_labels(X, y)) is not None:
                 return X, labels
         X, y = self._validated(X, y, begins)
         if begins:
             if classes is None:
                 raise ValueError("classes must be given at the first call of partial_fit: all labels of the stream")
             self.classes_ = _labels(classes)
-        elif classes is not None and not np.array_equal(_labels(classes), self.classes_):
-            raise ValueError(f"classes is not as at the first call of partial_fit: {self.classes_}")
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}, which is not in classes: {self.classes_}")
@@ -59,9 +60,15 @@ class IncrementalClassifier(SolverClassifier):
 
         Finding that takes a tenth of the time of scikit-learn's checks, which say what is wrong with all others.
         """
-        if not (type(X) is type(y) is np.ndarray and X.dtype in ROWS["dtype"] and y.dtype == self.classes_.dtype):
-            return None
-        if not (X.ndim == 2 and y.shape == (len(X),) and len(X) and X.shape[1] == self.n_features_in_):
+        if not (
+            type(X) is type(y) is np.ndarray
+            and X.dtype in ROWS["dtype"]
+            and y.dtype == self.classes_.dtype
+            and X.ndim == 2
+            and X.shape[1] == self.n_features_in_
+            and y.shape == (len(X),)
+            and len(X)
+        ):
             return None
         if "feature_names_in_" in vars(self) or not X.flags.c_contiguous or not np.isfinite(X).all():
             return None

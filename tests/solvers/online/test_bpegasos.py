@@ -111,7 +111,7 @@ def test_norm_and_budget_hold_at_any_time(maintenance, budget, regularization, s
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"vectors": 1}, "merging needs a budget of at least 2"),
+        ({"vectors": 1}, "vectors is 1; it must be at least 2 for maintenance: merging"),
         ({"vectors": 0, "maintenance": "random"}, "vectors is 0"),
         ({"regularization": 0.0}, "regularization is 0.0"),
         ({"regularization": float("nan")}, "regularization is nan"),

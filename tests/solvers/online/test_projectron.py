@@ -177,7 +177,7 @@ def test_refuses_what_makes_no_sense():
         with pytest.raises(UserError, match=re.escape(message)):
             Projectron(**parameters)
     with pytest.raises(
-        UserError, match="more than 1 vectors are stored on toy even with the largest eta; raise vectors"
+        UserError, match="more than 1 vectors are stored on toy even with the largest eta; raise the budget"
     ):
         Projectron(vectors=1).start(problem, Gaussian(GAMMA), 0)
 

@@ -75,7 +75,7 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.vectors import has_free_entries, new_vectors_for, quantum_of, with_free_entries
-from mpu_bench.errors import ConfigError
+from mpu_bench.errors import ConfigError, OutOfRangeError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
 from mpu_bench.kernels.precision import Precision, centred, is_single_enough, precision_of_rows
@@ -206,7 +206,7 @@ class BallSolver(Solver):
         for name, least in (("sampling", 1), ("confirm", 0)):
             number = getattr(self, name)
             if number != "all" and not (isinstance(number, int) and number >= least):
-                raise ConfigError(f"{self.name}: {name} is {number!r}; it must be 'all' or an integer from {least} on")
+                raise OutOfRangeError(self.name, name, number, f"'all' or an integer from {least} on")
 
     def check_size(self, n: int) -> None:
         """Refuse a sample of more points than there are; among a pair of small classes all points are searched."""

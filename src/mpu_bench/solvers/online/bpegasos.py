@@ -48,7 +48,7 @@ from mpu_bench.core.rng import rng
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import padded
-from mpu_bench.errors import ConfigError
+from mpu_bench.errors import ConfigError, OutOfRangeError
 from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.kernels.precision import Precision, precision_for
 from mpu_bench.solvers.online.expansion import (
@@ -153,7 +153,7 @@ class BPegasos(Pegasos):
         """Refuse parameters outside their range, and those that do not go together."""
         super().__post_init__()
         if self.maintenance == "merging" and self.vectors < 2:
-            raise ConfigError(f"bpegasos: vectors is {self.vectors}; merging needs a budget of at least 2")
+            raise OutOfRangeError(self.name, "vectors", self.vectors, "at least 2 for maintenance: merging")
         if self.maintenance != "merging" and self.partner is not None:
             raise ConfigError(f"bpegasos: partner: {self.partner} is for maintenance: merging, not {self.maintenance}")
         if self.average and self.maintenance in {"random", "smallest"}:

@@ -137,8 +137,8 @@ class OnlineSolver(Solver):
         self.present(state, chunk, position, until)
         if not np.isfinite(state.hypothesis.scores).all():
             raise DataError(
-                f"a score is not finite: values of the kernel {state.kernel} are too large for the precision of kernel"
-                " values; scale the features down or take normalize: true"
+                f"a score is not finite: values of the kernel {state.kernel}, or coefficients, are too large for the"
+                " precision of kernel values; scale the features down, or take normalize: true or more regularization"
             )
 
     def refuse_overflow(self, state: Any, rows: Rows) -> None:

@@ -148,7 +148,7 @@ class Projectron(OnlineSolver):
         if outcome is None:
             raise ConfigError(
                 f"{self.name}: more than {self._budget} vectors are stored on {problem.name} even with the largest "
-                "eta; raise vectors"
+                "eta; raise the budget (vectors)"
             )
         outcome = outcome._replace(passes=self.passes * outcome.passes)  # of parts of all that is presented
         return self._start(problem, kernel, seed, outcome.sparseness, outcome)
