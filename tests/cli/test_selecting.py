@@ -19,10 +19,14 @@ import pytest
 import mpu_bench
 from command_line import COMMAND, Called, environment
 from mpu_bench.cli import selecting
+from mpu_bench.cli.adding import wishes_of
 from mpu_bench.cli.options import Metric
+from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.user_files.adding import options_of
 from mpu_bench.files import process_lock
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.results.store import LOCK
+from mpu_bench.selection.rows import Source
 
 ONLY = "dcd,bpegasos-20,LogisticRegression"
 
@@ -144,6 +148,22 @@ def test_one_row_besides_a_class_leaves_none_to_choose_by(place: Path, mpu_bench
     assert not (place / "results").exists()
 
 
+@pytest.mark.parametrize(("rows", "rare"), [(2600, 2), (60, 1)])
+def test_a_class_of_few_rows_is_named_before_it_chooses_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: int, rare: int
+) -> None:
+    for name, count in (("mine", rare), ("test", 20)):
+        answers = ["rare"] * count + [["no", "yes"][i % 2] for i in range(rows - count)]
+        pd.DataFrame({"age": range(rows), "answer": answers}).to_csv(tmp_path / f"{name}.csv", index=False)
+    wishes = {"test": str(tmp_path / "test.csv")}
+    dataset = options_of(tmp_path / "mine.csv", wishes_of(wishes, "try"), "mine.csv", "mine")
+    source = Source(*dataset, home=DataDirectory(tmp_path / "data"))
+    selecting._loaded(source, None)
+    said = capsys.readouterr().err
+    assert f"warning: class 'rare' has {rare} of the training rows, too few to choose by" in said
+    assert "give more rows of it" in said
+
+
 def test_the_metrics_are_those_of_the_option() -> None:
     assert get_args(Metric) == (*METRICS,)
 
@@ -235,6 +255,8 @@ def test_interrupted_it_keeps_what_is_known(table: pd.DataFrame, place: Path) ->
     assert "dcd" in output
     assert "Traceback" not in errors
     assert kept.exists()
+    if process.returncode == 130:
+        assert f"interrupted: what was found so far is kept in {Path('results', 'try-mine')}: report.html" in errors
 
 
 def test_interrupted_while_its_picture_is_drawn_it_keeps_the_model(

@@ -81,6 +81,15 @@ def test_the_validation_set_has_rows_of_a_rare_class(seed: int) -> None:
     assert sorted(parts.order) == list(range(4000))
 
 
+@pytest.mark.parametrize(("rare", "learned"), [(2, 1), (3, 2)])
+def test_two_rows_of_a_class_are_learned_from_and_validated_on(rare: int, learned: int) -> None:
+    for seed in range(5):
+        parts = data(4000, 2, seed, share=0.0)
+        parts.problem.labels[:] = np.arange(4000) < rare
+        ((trained, validated),) = parts.splits(1000)
+        assert (parts.y[trained].sum(), parts.y[validated].sum()) == (learned, rare - learned)
+
+
 def test_the_validation_set_has_rows_of_each_of_many_classes() -> None:
     parts = data(2000, 40)
     parts.problem.labels[160:] = 0  # four rows of each of the others

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_bench.selection.candidates import Candidate, Facts, candidates
+from mpu_bench.selection.outcome import row_of
 from mpu_bench.selection.schedule import Fit, Fitted, Schedule, sizes
 
 
@@ -112,6 +113,19 @@ def test_a_learner_that_takes_too_long_keeps_its_best_on_fewer_rows() -> None:
     assert fast.best is not None
     assert fast.best.fit.rows == 100_000
     assert not fast.ended
+
+
+def test_trees_of_too_many_numbers_are_left_out_with_the_reason() -> None:
+    of_few, of_many = (
+        {each.name: each for each in candidates(Facts(0.1, numbers=n))} for n in (50_000_000, 50_000_001)
+    )
+    assert not any(each.left_out for each in of_few.values())
+    assert [name for name, each in of_many.items() if each.left_out] == ["HistGradientBoosting"]
+    schedule = Schedule([of_many["HistGradientBoosting"]], 10_000)
+    assert schedule.next(10.0) is None
+    assert schedule.is_done
+    row = row_of(schedule.courses["HistGradientBoosting"], None)
+    assert row.reason == "is not tried on more than 50,000,000 numbers"
 
 
 def test_one_that_fails_says_why_and_keeps_what_it_has() -> None:

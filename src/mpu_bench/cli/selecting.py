@@ -15,7 +15,7 @@ import numpy as np
 
 from mpu_bench.cli import streaming
 from mpu_bench.cli.adding import wishes_of
-from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, say
+from mpu_bench.cli.options import FAILED, INTERRUPTED, SO_FAR, TryOptions, console, say
 from mpu_bench.config.schema import bytes_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
@@ -33,7 +33,7 @@ from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidate
 from mpu_bench.selection.outcome import Outcome, Row, as_csv
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.repetition import config_of, exports_of
-from mpu_bench.selection.rows import Data, Source
+from mpu_bench.selection.rows import FEWEST, Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
 
@@ -166,7 +166,7 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
             "one; name another column as the label by --label"
         )
-    if data.problem.n - (counts := np.bincount(data.y)).max() < 2:
+    if data.problem.n - (counts := np.bincount(data.y, minlength=len(data.problem.classes))).max() < 2:
         raise DataError(
             f"{name}: all training rows but one are of class '{data.problem.classes[counts.argmax()]}', so that none "
             "is left to choose by; give more rows of others"
@@ -175,6 +175,11 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
         raise DataError(
             f"{name}: all {len(data.test[1]):,} test rows are of class '{data.problem.classes[present.pop()]}', which "
             "judges no classifier; draw others by --seed or --split, or give --test FILE"
+        )
+    if counts.min() < 2 * FEWEST:
+        say(
+            f"warning: class '{data.problem.classes[counts.argmin()]}' has {counts.min()} of the training rows, too "
+            "few to choose by, so that perhaps nothing is chosen; give more rows of it, or a file without it"
         )
     chosen, why = (source.metric, "--metric") if source.metric else data.fitting_metric()
     of_labels = chosen in OF_LABELS and len(data.problem.classes) == 2
@@ -253,9 +258,7 @@ def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapp
         if code and is_new:
             say(f"interrupted before anything was known; what was in {folder} stays")
             return code
-        if is_new:
-            _forget_earlier(folder)
-        is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder)
+        is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder, is_interrupted=bool(code))
     return code or (0 if is_chosen else FAILED)
 
 
@@ -270,7 +273,9 @@ def _keep_table(outcome: Outcome, folder: Path) -> None:
     write_all(folder, {"candidates.csv": as_csv(outcome)})
 
 
-def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path) -> bool:
+def _keep(
+    session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path, is_interrupted: bool = False
+) -> bool:
     """Write the answer: table, picture, page, model and config; say it, and return whether something was chosen."""
     outcome, name = session.outcome, session.source.dataset
     _keep_table(outcome, folder)
@@ -288,7 +293,7 @@ def _keep(session: Session, data: Data, *, file: str, wishes: Mapping[str, Any],
     ]
     page = choice.page(outcome, name, [*lines, *failures], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
-    say(f"in {folder}: report.html, {', '.join(entry.partition(':')[0] for entry in written)}")
+    say(f"{SO_FAR * is_interrupted}in {folder}: report.html, {', '.join(entry.partition(':')[0] for entry in written)}")
     return outcome.chosen is not None
 
 

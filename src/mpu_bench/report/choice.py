@@ -105,7 +105,7 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
 
 
 def _what(outcome: Outcome, chosen: Row, name: str) -> str:
-    words, best, ahead = METRICS[outcome.metric], outcome.best_choosable, outcome.best_validated
+    words, (best, ahead) = METRICS[outcome.metric], outcome.best
     is_whole = chosen.rows == outcome.all_rows
     rows = f"all {chosen.rows:,} rows" if is_whole else f"{chosen.rows:,} of {outcome.all_rows:,} rows"
     why = f"it has the best validation {words}"
@@ -201,7 +201,11 @@ def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:
         )
         return [best, advice]
     if not known:
-        reasons = [f"{row.name}: {row.reason}" for row in outcome.rows if row.is_own and row.reason]
+        reasons = [
+            f"{row.name}: {row.reason}"
+            for row in outcome.rows
+            if row.reason and (row.is_own or outcome.with_references)
+        ]
         message += f" no classifier was trained ({(reasons or ['there was no time'])[0]})"
         return [f"{message}; give it more --seconds, or change what was the reason"]
     if any(row.size is not None for row in known):

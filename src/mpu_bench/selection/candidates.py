@@ -75,6 +75,8 @@ class Candidate:
         The power of the number of rows with which its seconds grow.
     takes_dense : bool
         Whether sparse rows are made dense for it.
+    left_out : str
+        Why it is not tried; nothing if it is.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Candidate:
     grid: Mapping[str, Sequence[Any]]
     growth: float
     takes_dense: bool = False
+    left_out: str = ""
 
     @property
     def is_own(self) -> bool:
@@ -151,15 +154,15 @@ def _references(facts: Facts, weights: Mapping[str, Any]) -> list[Candidate]:
     positive = facts.metric == "f1" and facts.classes == 2  # of which the best constant says yes
     constant = {"strategy": "constant", "constant": 1} if positive else {"strategy": "most_frequent"}
     linear = {"max_iter": _MOST_STEPS, **weights}
-    references = [
+    too_many = f"is not tried on more than {_MOST_DENSE:,} numbers" if facts.numbers > _MOST_DENSE else ""
+    return [
         Candidate(CONSTANT, "reference", "DummyClassifier", constant, {}, 1),
         Candidate("LogisticRegression", "reference", "LogisticRegression", linear, {"C": _LINEAR_CS}, 1),
-    ]
-    if facts.numbers <= _MOST_DENSE:
-        trees = "HistGradientBoostingClassifier"
-        grid = {"max_leaf_nodes": _LEAVES}
-        references.append(Candidate("HistGradientBoosting", "reference", trees, weights, grid, 1, takes_dense=True))
-    return references
+        Candidate(
+            "HistGradientBoosting", "reference", "HistGradientBoostingClassifier", weights,
+            {"max_leaf_nodes": _LEAVES}, 1, takes_dense=True, left_out=too_many,
+        ),
+    ]  # fmt: skip
 
 
 def _dense(rows: Any) -> Any:

@@ -32,7 +32,7 @@ _SIGNIFICANT = 0.05
 _LOOKED_AT = 2000  # rows, on which a linear classifier is compared with a constant
 _VALIDATION = 0.2  # of the training rows choose, ...
 _MOST_VALIDATION, _MOST_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
-_FEWEST = 2  # rows of a class in every part of the training rows
+FEWEST = 2  #: rows of a class in every part of the training rows, where it has so many for each
 _PAIRS_OF_ROWS = 10_000  # whose distance is looked at
 _SAMPLED, _MOST_NUMBERS = 2000, 20_000_000  # training rows on which exports are compared, and their numbers
 
@@ -110,17 +110,17 @@ class Data:
     def order(self) -> NDArray[np.int64]:
         """The training rows in random order, such that any of the first parts has every class; (n,).
 
-        So has the validation set, at its end, of which there are rows enough.
+        So has the validation set, at its end, of which there are two rows or more.
         """
         order = np.random.default_rng([self.seed, 1]).permutation(self.problem.n)
         labels, classes = self.y[order], range(len(self.problem.classes))
-        ahead = np.concatenate([np.flatnonzero(labels == c)[:_FEWEST] for c in classes])
+        learned = [min(max(count - 1, 1), FEWEST) for count in np.bincount(labels, minlength=len(classes))]
+        ahead = np.concatenate([np.flatnonzero(labels == c)[: learned[c]] for c in classes])
         order = np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
         labels = self.y[order]
-        lacking = set(classes) - set(labels[self.learned_from :].tolist()) if not self.is_cross_validated else ()
-        if not lacking:
+        if self.is_cross_validated or set(classes) <= set(labels[self.learned_from :].tolist()):
             return order
-        behind = np.concatenate([np.flatnonzero(labels == c)[_FEWEST:][-_FEWEST:] for c in classes])
+        behind = np.concatenate([np.flatnonzero(labels == c)[learned[c] :][-FEWEST:] for c in classes])
         return np.concatenate([np.delete(order, behind), order[np.sort(behind)]])
 
     @property

@@ -93,7 +93,7 @@ class Course:
     errors: list[float] = field(default_factory=list)  #: the smallest of every step that is done
 
     def __post_init__(self) -> None:
-        self.waiting = self.candidate.settings()
+        self.waiting, self.ended = self.candidate.settings(), self.candidate.left_out
 
     @property
     def is_done(self) -> bool:
