@@ -18,6 +18,7 @@ from mpu_bench.core.rows import Dense
 from mpu_bench.core.solver import Measures, Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
+from mpu_bench.experiment.worker import far_note
 from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.quantities import RECORD_COLUMNS, Ending, Record
 from mpu_bench.solvers.batch.rff import RFF
@@ -53,6 +54,15 @@ def test_a_model_with_too_few_weights_is_not_evaluated(problem: Problem, monkeyp
     monkeypatch.setattr(DCD, "model", lambda _solver, _state: LinearModel(np.zeros((1, 3))))
     with pytest.raises(SolverError, match=r"dcd: model\(\).weights is .* shape \(1, 3\); .* for 5 features, 2 classes"):
         run(DCD(), problem)
+
+
+@pytest.mark.parametrize("solver", [Perceptron(), RFF(regularization=0.01, pairs=4)], ids=["perceptron", "rff"])
+@pytest.mark.parametrize(("shift", "is_far"), [(0.0, False), (1e13, True)])
+def test_rows_that_double_precision_does_not_tell_apart_are_noted(problem, solver, shift, is_far) -> None:
+    rows, kernel = Dense(problem.train.values.astype(np.float64) + shift), Gaussian(0.5)
+    shifted = replace(problem, train=rows, test=rows, test_labels=problem.labels)
+    traced = trace.train(solver, shifted, kernel, 0, Stop(passes=1), Checkpoints())
+    assert ("far from the origin" in far_note(traced, shifted, kernel)) == is_far
 
 
 def test_a_solver_is_given_no_test_rows(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

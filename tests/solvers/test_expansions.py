@@ -137,3 +137,15 @@ def test_an_indefinite_kernel_certifies_nothing(name, kernel):
     measures = solver.measures(state)
     assert np.isfinite(measures.objective)
     assert measures.gap is measures.dual_objective is None
+
+
+@pytest.mark.parametrize("name", ["pegasos-kernel", "sbp"])
+@pytest.mark.parametrize(("shift", "is_known"), [(1e3, True), (3e7, False)])
+def test_an_objective_that_rounding_changes_by_a_hundredth_is_left_empty(name, shift, is_known):
+    """Where the rows are that far from the origin, the distances of a Gaussian are rounding."""
+    matrix, labels = toys.real()
+    problem = toys.problem(matrix + shift, labels, "dense64")
+    solver = toys.solver_named(name)
+    state = solver.start(problem, Gaussian(0.25), 0)
+    solver.advance(state, Until(presented=100))
+    assert (solver.measures(state).objective is not None) == is_known

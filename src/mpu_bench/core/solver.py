@@ -93,9 +93,15 @@ class Measures(NamedTuple):
         bound = dual_objective - rounding
         if bound > 0.0 and objective + rounding < math.inf:
             bound *= objective / (objective + rounding)
-        gap = objective / bound - 1 if 0.0 < bound <= objective < math.inf else None
-        is_known = gap is not None or not math.isfinite(objective) or rounding <= _ACCURACY * abs(objective)
-        return cls(objective if is_known else None, bound, gap, **others)
+        if 0.0 < bound <= objective < math.inf:
+            return cls(objective, bound, objective / bound - 1, **others)
+        return cls.evaluated(objective, rounding, dual_objective=bound, **others)
+
+    @classmethod
+    def evaluated(cls, objective: float, rounding: float, **others: Any) -> Measures:
+        """Return an objective that no gap bounds, unless it may be wrong by more than 1 %; parameters as above."""
+        is_known = not math.isfinite(objective) or rounding <= _ACCURACY * abs(objective)
+        return cls(objective if is_known else None, **others)
 
 
 Kernels = Literal["linear", "gaussian", "constant-diagonal", "any"]

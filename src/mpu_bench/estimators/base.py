@@ -40,7 +40,7 @@ from mpu_bench.estimators.parameters import (
 )
 from mpu_bench.estimators.saving import saved_model
 from mpu_bench.kernels import Kernel, Linear
-from mpu_bench.kernels.precision import is_double_enough
+from mpu_bench.kernels.precision import FAR, is_double_enough
 from mpu_bench.preprocessing import Preprocessing
 from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass
@@ -328,10 +328,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def _warn_if_far(self, rows: Rows, kernel: Kernel, of_angles: bool) -> None:
         """Warn where even double precision does not tell rows apart, by distances or by angles of Fourier features."""
         if not is_double_enough(rows, kernel, of_angles):
-            warn(
-                f"{type(self).__name__}: the rows are so far from the origin that rounding changes kernel values; "
-                "center the features, as with StandardScaler, or take a smaller gamma"
-            )
+            warn(f"{type(self).__name__}: {FAR}; center the features, as with StandardScaler, or take a smaller gamma")
 
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         """Return whether the model is as near the optimum as the solver's end promises, if rounding did not end it."""

@@ -31,6 +31,8 @@ from mpu_bench.core import cache
 from mpu_bench.core.cache import CacheWarning
 from mpu_bench.core.clock import COMPILER, GETTING_READY  # which learns of compiling before this does
 from mpu_bench.core.jit import GETS_READY
+from mpu_bench.core.models import FourierModel
+from mpu_bench.core.problem import Problem
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.download.progress import Advance
@@ -55,7 +57,9 @@ from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import holdout
 from mpu_bench.files import told_if_unwritable
 from mpu_bench.guard.messages import Channel
+from mpu_bench.kernels import Kernel
 from mpu_bench.kernels import matrix as kernel_matrix
+from mpu_bench.kernels.precision import FAR, is_double_enough
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.parts import bytes_of
 from mpu_bench.models.saved import Origin, SavedModel, made_now
@@ -227,7 +231,9 @@ class RunExecutor:
             disturbed=why,
             only_delayed=int(is_delayed) or None,
             unsavable=int(can_never) or None,
-            reason="; ".join(filter(None, [traced.reason, *warned, cold, lacking, unsaved])),
+            reason="; ".join(
+                filter(None, [traced.reason, *warned, far_note(traced, problem, kernel), cold, lacking, unsaved])
+            ),
             overhead_seconds=time.perf_counter() - began - compile_seconds - (record.train_seconds or 0.0),
         )
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
@@ -319,6 +325,14 @@ class RunExecutor:
         return time.perf_counter() - started, cold
 
 
+def far_note(traced: trace.Trace, problem: Problem, kernel: Kernel) -> str:
+    """Return a note where double precision does not tell the rows apart, and no gap has that in it already."""
+    of_angles = isinstance(getattr(traced.model, "machines", traced.model), FourierModel)
+    if (traced.checkpoints[-1].gap is not None and not of_angles) or is_double_enough(problem.train, kernel, of_angles):
+        return ""
+    return f"{FAR}: center the features (scale: standard) or take a wider kernel"
+
+
 def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     """Save the model of a run if requested; return why it is not, if so, and whether it never can be."""
     if not task.model_files or traced.status is RunStatus.DIVERGED:
@@ -365,7 +379,8 @@ def _failure(request: Task | Preparation, error: BaseException) -> Failed:
         return Failed("error", text)
     if isinstance(error, MemoryError):
         return Failed("out-of-memory", f"the process could not get more memory: {text}")
-    if _lacks_a_package(error):
+    # a module that an installed package lacks is a mistake like any other
+    if type(error) is ModuleNotFoundError and isinstance(error.name, str) and "." not in error.name:
         needing = request.name if isinstance(request, Preparation) else request.run.solver.name
         return Failed("skipped", f"{needing} needs a package that is not installed: {text}")
     with suppress(BaseException):
@@ -377,11 +392,6 @@ def _failure(request: Task | Preparation, error: BaseException) -> Failed:
     location = importing.location_of(error, files)
     traced = importing.traceback_of(error, files, text)
     return Failed("error", f"{text} ({location})" if location else text, traceback=traced)
-
-
-def _lacks_a_package(error: BaseException) -> bool:
-    """Return whether a package is not installed; a module missing in an installed one is a mistake like any other."""
-    return type(error) is ModuleNotFoundError and isinstance(error.name, str) and "." not in error.name
 
 
 def _threads_left(before: set[threading.Thread]) -> int:

@@ -22,6 +22,7 @@ from mpu_bench.kernels import Kernel
 
 Precision = Literal["single", "double"]
 
+FAR = "the rows are so far from the origin that rounding changes kernel values"  #: where double precision is not enough
 _LARGEST_GROWTH = 4000.0  # of a Gaussian at gamma ||x||^2 = 1000: single precision may change a value by 1e-4 of it
 _LARGEST_GROWTH_IN_DOUBLE = _LARGEST_GROWTH * 2.0**29  # the same of double precision
 _LARGEST_ROUNDING = 0.01  # of a score: scores of support vectors on the margin are 1 apart from zero

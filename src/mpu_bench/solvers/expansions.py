@@ -23,7 +23,7 @@ from mpu_bench.core.solver import Measures
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import Gram
 from mpu_bench.kernels.precision import sum_rounding
-from mpu_bench.solvers.certificates import Weight, certify_kernel, rounding
+from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, nu_of, rounding
 
 _MOST_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
 _MOST_OF_ROUNDING = 2.0  # times the gap without it, for which nothing is computed anew
@@ -102,7 +102,7 @@ def certify_expansion(
     kept: Kept | None = None,
     has_ended: bool = True,
 ) -> Measures:
-    """Bound the error of a kernel expansion by its own coefficients.
+    """Bound the error of a kernel expansion by its own coefficients, which are dual variables.
 
     Parameters
     ----------
@@ -123,7 +123,8 @@ def certify_expansion(
     """
 
     def certified(responses: Responses) -> Measures:
-        return _certified(problem.signs(), coefficients, C, bias, responses, kernel.positive_semidefinite)
+        measures = _measured(problem.signs(), coefficients, C, bias, responses, kernel.positive_semidefinite)
+        return measures if kernel.positive_semidefinite else measures._replace(nu=None)
 
     if kept is not None and _takes_long(problem, coefficients):
         measures = certified(kept.rounded(problem, coefficients))
@@ -135,13 +136,21 @@ def certify_expansion(
     return certified(responses_of(problem, kernel, coefficients))
 
 
-def _certified(
+def evaluate_expansion(
+    problem: Problem, kernel: Kernel, coefficients: NDArray[np.float64], C: Weight, kept: Kept
+) -> Measures:
+    """Return the objective of coefficients that are no dual variables, and nu; parameters as of `certify_expansion`."""
+    responses = responses_of(problem, kernel, coefficients, kept)
+    return _measured(problem.signs(), coefficients, C, 0.0, responses, certifies=False)
+
+
+def _measured(
     signs: NDArray[np.float64],
     coefficients: NDArray[np.float64],
     C: Weight,
     bias: float,
     responses: Responses,
-    positive_semidefinite: bool,
+    certifies: bool,
 ) -> Measures:
     n, (values, wrong), sizes = len(coefficients), responses, np.abs(coefficients)
     squared, slack = float(coefficients @ values), 1.0 - signs * (values + bias)
@@ -149,6 +158,7 @@ def _certified(
     wrong = wrong + rounding(2, 1.0) * (np.abs(values) + abs(bias) + 1.0)
     of_losses = float((C * np.where(slack > -wrong, wrong, 0.0)).sum()) + rounding(n, float((C * losses).sum()))
     of_squared = float(sizes @ wrong) / 2 + rounding(n, float(sizes @ np.abs(values)) / 2)
+    if not certifies:
+        return Measures.evaluated(kernel_primal(squared, losses, C), of_squared + of_losses, nu=nu_of(losses, squared))
     of_dual = rounding(n, float(sizes.sum())) + abs(bias * float(coefficients.sum()))
-    measures = certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))
-    return measures if positive_semidefinite else Measures(measures.objective)
+    return certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))

@@ -31,8 +31,8 @@ from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.kernels.matrix import Gram, row_slot
 from mpu_bench.kernels.precision import Precision, precision_of_rows
 from mpu_bench.solvers.batch.regularization import kernel_optimum, weight_of_losses
-from mpu_bench.solvers.certificates import L1_SVM, kernel_primal, nu_of, per_example
-from mpu_bench.solvers.expansions import Kept, responses_of
+from mpu_bench.solvers.certificates import L1_SVM, per_example
+from mpu_bench.solvers.expansions import Kept, evaluate_expansion
 
 
 class Work(NamedTuple):
@@ -116,10 +116,8 @@ class KeptResponses(Solver):
     def measures(self, state: State) -> Measures:
         """Evaluate the objective of the last w; there are no dual variables to certify it."""
         coefficients, kept_responses = self._expansion(state)
-        responses = responses_of(state.problem, state.gram.kernel, coefficients, kept_responses).values
-        squared, losses = float(coefficients @ responses), np.maximum(0.0, 1.0 - state.work.signs * responses)
         C = per_example(self.weight(state.problem.n), state.problem)
-        return Measures(kernel_primal(squared, losses, C), nu=nu_of(losses, squared))
+        return evaluate_expansion(state.problem, state.gram.kernel, coefficients, C, kept_responses)
 
     @abstractmethod
     def _iterate(self, state: State, until: Until) -> None:

@@ -186,8 +186,9 @@ class SBP(Solver):
         alphas, averages = _average(work, presented)
         by_row = np.argsort(work.order)
         coefficients, kept_responses = (work.signs * alphas)[by_row], Kept((work.signs * averages)[by_row], state.gram)
-        responses = responses_of(problem, state.gram.kernel, coefficients, kept_responses).values
-        return Measures(objective=_level(work, work.signs * responses[work.order])[0], nu=self.nu)
+        responses, wrong = responses_of(problem, state.gram.kernel, coefficients, kept_responses)
+        level, _ = _level(work, work.signs * responses[work.order])
+        return Measures.evaluated(level, float(wrong.max()), nu=self.nu)  # no level moves by more than the responses
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
