@@ -120,6 +120,52 @@ def do(pool: ClusterPool, tasks: list[Task], news: list[News] | None = None) -> 
     return {each.task.run_id: each for each in found}
 
 
+class Deaf:
+    """A client of a cluster some of whose workers cannot read a file of theirs."""
+
+    status = "running"
+
+    def __init__(self, *names: str) -> None:
+        self.resources: dict[str, dict[str, int]] = {name: {} for name in names}
+        self.asked: list[str] = []
+
+    def scheduler_info(self, **_: Any) -> dict[str, Any]:
+        return {"address": "tcp://here", "workers": {name: {"resources": of} for name, of in self.resources.items()}}
+
+    def run(self, function: Callable[..., Any], *_: Any, workers: list[str], **__: Any) -> dict[str, Any]:
+        self.asked += workers
+        if function is host.enlist:
+            self.resources |= {name: {host.RUNS: 1} for name in workers}
+            return dict.fromkeys(workers)
+        heard = About("one", "one", host.versions())
+        return {name: heard if name == "one" else PermissionError(errno.EACCES, "data") for name in workers}
+
+    def subscribe_topic(self, *_: Any) -> None: ...
+
+    def wait_for_workers(self, *_: Any, **__: Any) -> None: ...
+
+    def cancel(self, *_: Any, **__: Any) -> None: ...
+
+
+def test_a_worker_that_cannot_be_asked_is_left_out_and_said_once() -> None:
+    said, client = list[str](), Deaf("one", "deaf")
+    with ClusterPool(client, say=said.append) as pool:  # type: ignore[arg-type]
+        for _ in range(10):
+            pool._look()
+        assert list(pool._workers) == ["one"]
+    assert client.asked.count("deaf") == MOST_LOSSES
+    assert [line for line in said if "deaf" in line] == [
+        "left out: worker deaf cannot say who it is (PermissionError: [Errno 13] data)"
+    ]
+
+
+def test_a_cluster_whose_only_worker_cannot_be_asked_is_an_error_with_its_reason() -> None:
+    said = list[str]()
+    with pytest.raises(ClusterError, match="can make these runs"):
+        ClusterPool(Deaf("deaf"), say=said.append)  # type: ignore[arg-type]
+    assert said[-1] == "left out: worker deaf cannot say who it is (PermissionError: [Errno 13] data)"
+
+
 def test_runs_of_a_group_are_made_on_one_machine(client: Client, task: Callable[..., Task]) -> None:
     tasks = [task(group=group) for group in "abcdef" * 4]
     said, news = list[str](), list[News]()

@@ -43,7 +43,7 @@ from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import plain
 
-MOST_LOSSES = 3  #: machines that may be lost with a run
+MOST_LOSSES = 3  #: machines that may be lost with a run, and how often a worker is asked who it is
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
 _SECONDS_TO_RECEIVE = 120.0
 _SECONDS_FOR_WORKERS = 600.0  # that a cluster without a worker is waited for
@@ -117,6 +117,7 @@ class ClusterPool(Pool):
         self._inbox: queue.SimpleQueue[tuple[str, Any, Any]] = queue.SimpleQueue()
         self._workers: dict[str, About] = {}
         self._left_out: set[str] = set()
+        self._silent: Counter[str] = Counter()  # how often a worker could not be asked
         self._waiting: list[_Run] = []
         self._machine_of: dict[str, str] = {}  # of a group
         self._under_way: dict[str, _Run] = {}
@@ -180,7 +181,8 @@ class ClusterPool(Pool):
                 raise ClusterError(
                     f"{self._address}: no worker connected in {_SECONDS_FOR_WORKERS:g} seconds"
                 ) from None
-            self._look()
+            for _ in range(MOST_LOSSES):
+                self._look()
         if not self._workers:
             raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
 
@@ -228,23 +230,24 @@ class ClusterPool(Pool):
         return f"{workers} worker{'s' * (workers > 1)} on {machines} machine{'s' * (machines > 1)}{runs}"
 
     def _welcome(self, addresses: Collection[str]) -> None:
-        """Look at the versions of new workers, and leave out those with others; skip those that are gone."""
-        fitting = {}
-        for address, answer in self._run(addresses, self._about).items():
-            if misfit := _misfit(answer):
+        """Look at the versions of new workers; leave out those with others, and those that cannot be asked."""
+        answers = self._run(addresses, self._about)
+        fitting = {address: answer for address, answer in answers.items() if not _misfit(answer)}
+        enlisted = self._run(fitting, host.enlist, self._slots)
+        self._workers |= {address: fitting[address] for address, error in enlisted.items() if error is None}
+        for address, answer in (answers | enlisted).items():
+            self._silent[address] += isinstance(answer, OSError)  # of one that has just gone, too
+            is_asked_again = isinstance(answer, OSError) and self._silent[address] < MOST_LOSSES
+            if answer is not None and (misfit := _misfit(answer)) and not is_asked_again:
                 self._left_out.add(address)
                 self._say(f"left out: worker {address}{misfit}")
-            elif isinstance(answer, About):
-                fitting[address] = answer
-        self._workers |= {address: fitting[address] for address in self._run(fitting, host.enlist, self._slots)}
 
     def _run(self, addresses: Collection[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function in workers; return what it returns or raises in those that are there."""
+        """Call a function in workers; return what it returns or raises in each."""
         try:
-            answers = self._client.run(function, *arguments, workers=sorted(addresses), on_error="return")
+            return dict(self._client.run(function, *arguments, workers=sorted(addresses), on_error="return"))
         except OSError:
             return {}
-        return {address: answer for address, answer in answers.items() if not isinstance(answer, OSError)}
 
     def _give_to_others(self) -> None:
         """Let other machines make the runs of one whose workers are gone; where others of it are there, Dask does."""

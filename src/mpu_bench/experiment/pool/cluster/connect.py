@@ -91,16 +91,11 @@ def pool_of(
         raise ConfigError(f"--cluster needs Dask: {extra('cluster')}") from None
     from mpu_bench.experiment.pool.cluster.client import ClusterPool
 
-    _silence_dask()
-    with _connected(address, data) as client, ClusterPool(client, slots, send_data, say) as pool:
-        yield pool
-
-
-def _silence_dask() -> None:
-    """Keep Dask's log out of the output: what matters of it is said by the pool."""
-    for name in list(logging.root.manager.loggerDict):  # each has a level of its own
+    for name in list(logging.root.manager.loggerDict):  # what matters of Dask's logs, each with a level, the pool says
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
+    with _connected(address, data) as client, ClusterPool(client, slots, send_data, say) as pool:
+        yield pool
 
 
 @contextmanager
