@@ -96,9 +96,18 @@ def test_a_plan_says_what_a_run_would_do_and_does_nothing(
     assert outlook.missing == {}
     again = mpu_bench.plan(CONFIG, results=results.folder.parent, data=home, force=True)
     assert again.done == 0
+    unsaved = mpu_bench.plan(CONFIG, results=results.folder.parent, data=home, save_models=True)
+    assert unsaved.done == 0  # a run makes them again for their models
     assert state(results.folder) == before
     assert mpu_bench.plan(CONFIG, results=tmp_path / "none", data=home).done == 0
     assert not (tmp_path / "none").exists()
+
+
+def test_a_plan_counts_the_runs_that_the_chosen_ones_need(tmp_path: Path) -> None:
+    config = {**CONFIG, "name": "needing", "repeats": 1, "stop": {"seconds_of": {"solver": "dcd", "factor": 0.5}}}
+    chosen = mpu_bench.plan(config, results=tmp_path, data=tmp_path / "home", only={"solver": "mpu"})
+    assert [planned.run.solver.name for planned in chosen.runs] == ["dcd", "mpu"]
+    assert chosen.estimate.runs == 2
 
 
 def test_a_keyword_is_an_option_of_the_command() -> None:

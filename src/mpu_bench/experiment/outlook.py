@@ -13,8 +13,8 @@ from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import obstacle
 from mpu_bench.experiment.estimates import Estimate, Estimates, Expected
 from mpu_bench.experiment.facts import check_config
-from mpu_bench.experiment.plan import PlannedRun, inspect, needs_of
-from mpu_bench.experiment.runner import ChosenRuns
+from mpu_bench.experiment.plan import PlannedRun, inspect, needs_of, with_needed
+from mpu_bench.experiment.runner import ChosenRuns, model_files, without_model
 from mpu_bench.files import is_file
 from mpu_bench.quantities import Record
 from mpu_bench.results.store import FILE, Store, refuse_kept
@@ -29,7 +29,7 @@ class Outlook:
     Attributes
     ----------
     runs : sequence of PlannedRun
-        The requested ones.
+        The requested ones, and those that they need.
     finished : set of str
         The keys of those that have a result.
     obstacles : dict
@@ -52,8 +52,8 @@ class Outlook:
         home = chosen.options.home
         every = inspect(chosen.plan, home)
         records, finished = _results(chosen, every)
-        finished = set() if chosen.options.force else finished
-        selected = set(map(id, chosen.runs))
+        needs = {id(run): {kind: id(source) for kind, source in chosen.plan.needed(run).items()} for run in chosen.plan}
+        selected = with_needed(map(id, chosen.runs), needs)
         planned = [run for run in every if id(run.run) in selected]
         expected = Estimates(chosen.experiment, chosen.plan, records).expected([run.run for run in planned])
         stored = sum(row.train_seconds or 0.0 for row in records if row.is_finished)
@@ -89,13 +89,14 @@ class Outlook:
 
 
 def _results(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> tuple[list[Record], set[str]]:
-    """Return the stored rows, and the keys of the planned runs whose result is valid; raise as a run would."""
+    """Return the stored rows, and the keys of the planned runs that a run would keep; raise as it would."""
     refuse_kept(chosen.folder)
     if not is_file(chosen.folder / FILE):
         return [], set()
     with Store(chosen.folder) as store:
         check_config(chosen.experiment, store)
-        return store.records(earlier=True), store.finished(needs_of(planned, chosen.plan))
+        finished = set() if chosen.options.force else store.finished(needs_of(planned, chosen.plan))
+        return store.records(earlier=True), finished - without_model(model_files(chosen, planned), finished, store)
 
 
 def _obstacles(planned: Sequence[PlannedRun], finished: set[str], home: DataDirectory) -> dict[int, str]:

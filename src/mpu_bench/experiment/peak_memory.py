@@ -10,7 +10,6 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -41,7 +40,8 @@ class PeakMemory:
         if sys.platform == "linux":
             with suppress(AttributeError):  # a C library without it
                 ctypes.CDLL(None).malloc_trim(0)
-        self._of_problem = sum(map(_read, _arrays(problem)))
+        arrays = [*problem.train, problem.labels, *problem.test, problem.test_labels]
+        self._of_problem = sum(map(_read, {id(array): array for array in arrays}.values()))  # a stream's parts are one
         system.forget_peak()
         self._before = _resident()
 
@@ -56,11 +56,6 @@ class PeakMemory:
 
 def _resident() -> int:
     return system.resident_bytes([os.getpid()])
-
-
-def _arrays(problem: Problem) -> Iterator[NDArray[Any]]:
-    arrays = [*problem.train, problem.labels, *problem.test, problem.test_labels]
-    yield from {id(array): array for array in arrays}.values()  # a stream's two parts are one
 
 
 def _read(array: NDArray[Any]) -> int:

@@ -283,10 +283,6 @@ class PlannedRun:
         """The key of the machine code that it needs; empty while its data are not there."""
         return machine_code.code_of(self.run, self.description.storage) if self.description else ""
 
-    def is_settled(self, needs: Needs) -> bool:
-        """Return whether its parameters are known before any other run is executed."""
-        return self.run.solver.tuning is None and needs[self.run_id].keys().isdisjoint(INDISPENSABLE)
-
     def record(self) -> Record:
         """Return what is known of it before running."""
         solver, known, trial = self.run.solver, self.description, self.run.trial
@@ -383,9 +379,9 @@ def needs_of(planned: Sequence[PlannedRun], plan: Plan) -> dict[str, dict[str, s
     }
 
 
-def with_needed(chosen: Iterable[str], needs: Needs) -> set[str]:
+def with_needed(chosen: Iterable[Any], needs: Mapping[Any, Mapping[str, Any]]) -> set[Any]:
     """Return the keys of the chosen runs and of all that they need, directly or through others."""
-    keys: set[str] = set()
+    keys: set[Any] = set()
     waiting = list(chosen)
     while waiting:
         if (key := waiting.pop()) not in keys:

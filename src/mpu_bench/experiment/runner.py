@@ -171,8 +171,8 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         selected = set(map(id, chosen.runs))
         wanted = with_needed((planned_run.run_id for planned_run in planned if id(planned_run.run) in selected), needs)
         done = set() if chosen.options.force else store.finished(needs)
-        model_files = _model_files(planned, selected, folder) if chosen.options.save_models else {}
-        if again := _without_model(model_files, done, store):
+        saved_to = model_files(chosen, planned)
+        if again := without_model(saved_to, done, store):
             listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [planned_run.run for planned_run in missing]
@@ -182,7 +182,11 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         )
         if missing:
             pool.get_ready()  # while the machine is described
-            codes = {planned_run.code: planned_run.run for planned_run in missing if planned_run.is_settled(needs)}
+            codes = {
+                planned_run.code: planned_run.run
+                for planned_run in missing  # of those whose parameters are known before any other run is executed
+                if planned_run.run.solver.tuning is None and needs[planned_run.run_id].keys().isdisjoint(INDISPENSABLE)
+            }
             machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / MATRICES
@@ -194,7 +198,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
                 pool=pool,
                 listener=listener,
                 needs=needs,
-                model_files=model_files,
+                model_files=saved_to,
                 groups=groups,
                 matrices=matrices,
             )
@@ -205,18 +209,18 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         return wanted <= store.finished(needs)
 
 
-def _model_files(planned: Sequence[PlannedRun], selected: Collection[int], folder: Path) -> dict[str, list[Path]]:
-    """Return where the models of the selected runs are saved, by the keys of the runs; trials and optima have none.
+def model_files(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> dict[str, list[Path]]:
+    """Return where the models of the chosen runs are saved, by the keys of the runs; trials and optima have none.
 
     Runs of the same data by two names have one key, and a file by each name.
     """
-    paths: dict[str, list[Path]] = {}
+    paths, selected = dict[str, list[Path]](), set(map(id, chosen.runs if chosen.options.save_models else ()))
     for planned_run in planned:
         is_saved = (
             planned_run.run.trial is None and planned_run.run_id and planned_run.run.solver.name not in OPTIMUM_SOLVERS
         )
         if is_saved and id(planned_run.run) in selected:
-            paths.setdefault(planned_run.run_id, []).append(model_file(folder.absolute(), planned_run.record()))
+            paths.setdefault(planned_run.run_id, []).append(model_file(chosen.folder.absolute(), planned_run.record()))
     return paths
 
 
@@ -240,7 +244,7 @@ def _groups(
     return {key: (name, before.get(name, "")) for key, name in names.items()}
 
 
-def _without_model(model_files: Mapping[str, Sequence[Path]], done: Collection[str], store: Store) -> set[str]:
+def without_model(model_files: Mapping[str, Sequence[Path]], done: Collection[str], store: Store) -> set[str]:
     """Return the keys of runs that are done and whose model is not there, though it can be saved."""
     lacking = {key for key, paths in model_files.items() if key in done and not all(map(files.is_file, paths))}
     return {key for key in lacking if not (row := store.row(key)) or not row.unsavable}
@@ -298,7 +302,10 @@ class _Session:
                     heapq.heappush(ready, indices[key])
                 outcomes: list[Outcome | None] = []
                 if not ready or not self.pool.has_room:
-                    outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
+                    outcome = self.pool.next_outcome(
+                        lambda task, news: self.listener.news(self._started[task.run_id].planned.run, news)
+                    )
+                    outcomes.append(outcome)
                     if outcome.environment is None:  # of this machine, and for workers that start later
                         self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
                     if outcome.task.run_id in self._optima and outcome.record.is_finished:
@@ -317,7 +324,8 @@ class _Session:
 
     def _begin(self, planned: PlannedRun) -> Outcome | None:
         """Hand a run to the pool, unless what comes of it is known: then return that."""
-        rows = self._rows_needed(planned)
+        stored = {kind: self.store.row(key) for kind, key in self.needs[planned.run_id].items()}
+        rows = {kind: row for kind, row in stored.items() if row is not None}
         results = {
             kind: row
             for kind, row in rows.items()
@@ -357,11 +365,6 @@ class _Session:
         self.pool.submit(task)
         return None
 
-    def _rows_needed(self, planned: PlannedRun) -> dict[str, Record]:
-        """Return the rows, so far, of the runs that this one needs."""
-        rows = {kind: self.store.row(key) for kind, key in self.needs[planned.run_id].items()}
-        return {kind: row for kind, row in rows.items() if row is not None}
-
     def _known_outcome(self, planned: PlannedRun, failure: str, task: Task) -> Outcome | None:
         if planned.unavailable:
             return Outcome(task, Record(status=RunStatus.UNAVAILABLE, reason=planned.unavailable), [])
@@ -369,9 +372,6 @@ class _Session:
             return Outcome(task, Record(status=RunStatus.ERROR, reason=failure), [])
         cached = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if cached is None else Outcome(task, *cached)
-
-    def _pass_on(self, task: Task, news: News) -> None:
-        self.listener.news(self._started[task.run_id].planned.run, news)
 
     def _save(self, outcome: Outcome) -> None:
         started = self._started.pop(outcome.task.run_id)

@@ -145,7 +145,9 @@ class Child:
             return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {error}")
         if is_dead or is_closed:
             reason = self.why_dead()
-            return Ended(RunStatus.CRASHED, Ending.SYSTEM if self._was_killed else Ending.FAULT, reason)
+            # the system ends a child by SIGKILL where memory runs out
+            was_killed = self._ended == f"signal {signal.SIGKILL.value}" or self.process.poll() == -signal.SIGKILL
+            return Ended(RunStatus.CRASHED, Ending.SYSTEM if was_killed else Ending.FAULT, reason)
         if reason := overdue():
             return Ended(RunStatus.TIMEOUT, Ending.TIME_LIMIT, reason)
         if most_memory is not None and self.look_at_memory() > most_memory:
@@ -225,11 +227,6 @@ class Child:
         code = -int(number) if kind == "signal" else self.process.wait()
         return _ended_by(-code) if code < 0 else f"its process ended with exit code {code}"
 
-    @property
-    def _was_killed(self) -> bool:
-        """Whether SIGKILL has ended the child, as the system does where memory runs out."""
-        return self._ended == f"signal {signal.SIGKILL.value}" or self.process.poll() == -signal.SIGKILL
-
     def end(self) -> None:
         """End the child with all that it has started, and wait for it."""
         self.stop()
@@ -238,8 +235,11 @@ class Child:
         self._read_report()
         self.process.kill()
         self.process.wait()
-        if not self._ended:
-            self._sweep()
+        if not self._ended:  # a supervisor that was killed itself has left something behind
+            system.kill_until_none(
+                lambda: system.of_session_or_mark(system.descendants(os.getpid()), self.process.pid, self._mark),
+                _SECONDS_TO_SWEEP,
+            )
         self._pass_on_output()
         os.close(self._output)
         self.connection.close()
@@ -260,13 +260,6 @@ class Child:
     def _read_report(self) -> None:
         if self._ended is None and self._report >= 0 and wait([self._report], timeout=0):
             self._ended = os.read(self._report, 100).decode(errors="replace")
-
-    def _sweep(self) -> None:
-        """Kill what a supervisor has left behind that was killed itself."""
-        system.kill_until_none(
-            lambda: system.of_session_or_mark(system.descendants(os.getpid()), self.process.pid, self._mark),
-            _SECONDS_TO_SWEEP,
-        )
 
     def _all(self) -> list[int]:
         return [self.process.pid, *system.descendants(self.process.pid)]

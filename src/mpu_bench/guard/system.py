@@ -66,7 +66,7 @@ def near_descendants(pid: int) -> list[int]:
 
 def resident_bytes(pids: list[int]) -> int:
     """Return how much memory processes have; what several share counts once (Linux)."""
-    return sum(_resident(pid) if len(pids) == 1 else _proportional(pid) for pid in pids)
+    return sum(_resident(pid) if len(pids) == 1 else _stated(pid, "smaps_rollup", b"Pss:") for pid in pids)
 
 
 def _resident(pid: int) -> int:
@@ -95,11 +95,6 @@ def cpu_seconds(pid: int) -> float:
     with suppress(psutil.Error):
         return sum(psutil.Process(pid).cpu_times()[:2])
     return 0.0
-
-
-def _proportional(pid: int) -> int:
-    """Return the memory of a process, of what it shares with n others one part of n."""
-    return _stated(pid, "smaps_rollup", b"Pss:")
 
 
 def _stated(pid: int, file: str, label: bytes) -> int:
