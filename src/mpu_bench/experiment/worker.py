@@ -189,7 +189,8 @@ class RunExecutor:
             matrix_seconds, lacking = shared_matrix.attach(
                 task.matrices, run, solver=solver, problem=problem, kernel=kernel, report=lambda: self.send(phase)
             )
-        probe = self._known_probe(task)
+        probe = self._probe = self._probe or disturbance.Probe()
+        probe.fastest = min(probe.fastest, task.fastest_probe)  # of all earlier runs
         self._memory.begin(problem)
         self.send(Phase("training"))
         with warnings.catch_warnings(record=True) as caught, kernel_matrix.threads(settings.threads):
@@ -237,12 +238,6 @@ class RunExecutor:
             overhead_seconds=time.perf_counter() - began - compile_seconds - (record.train_seconds or 0.0),
         )
         return Finished(record, traced.checkpoints, _threads_left(threads), self._memory.resident_bytes())
-
-    def _known_probe(self, task: Task) -> disturbance.Probe:
-        """Return this worker's probe, which knows the fastest one of all earlier runs."""
-        self._probe = self._probe or disturbance.Probe()
-        self._probe.fastest = min(self._probe.fastest, task.fastest_probe)
-        return self._probe
 
     def _load(self, task: Task) -> tuple[Any, Any]:
         """Return the problem of a run, which is the last one's if its data are the same, and its kernel."""

@@ -156,8 +156,11 @@ def config_of(
     is_online = isinstance(classifier, OnlineClassifier)
     solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
     kernel, most = classifier._kernel(None), classifier._most_presented(rows)
-    parameters = {field.name: _plain(getattr(solver, field.name)) for field in fields(solver)}
-    parameters = {name: value for name, value in parameters.items() if value is not None}
+    parameters = {
+        field.name: value.item() if hasattr(value, "item") else value
+        for field in fields(solver)
+        if (value := getattr(solver, field.name)) is not None
+    }
     if len(classifier.classes_) > 2 and solver.classes == "two":
         parameters["multiclass"] = REDUCTIONS[classifier.multi_class]
     if (class_weight := getattr(classifier, "class_weight", None)) is not None:
@@ -186,10 +189,6 @@ def config_of(
     errors = f"with other errors: {differs}" if differs else "with the same errors"
     head = _HEAD.format(file=one_line(Path(file).name), errors=errors)
     return head + yaml.dump(content, Dumper=Quoting, sort_keys=False, allow_unicode=True)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _passes(classifier: Any, most: float) -> float:

@@ -159,6 +159,16 @@ def test_a_worker_that_cannot_be_asked_is_left_out_and_said_once() -> None:
     ]
 
 
+def test_a_cluster_that_has_lost_its_workers_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf = Deaf("one")
+    with ClusterPool(deaf) as pool:  # type: ignore[arg-type]
+        deaf.resources.clear()
+        pool._look()  # it may come back
+        monkeypatch.setattr("mpu_bench.experiment.pool.cluster.client._SECONDS_FOR_WORKERS", 0.0)
+        with pytest.raises(ClusterError, match="no worker was left for 0 seconds; finished runs are saved"):
+            pool._look()
+
+
 def test_a_cluster_whose_only_worker_cannot_be_asked_is_an_error_with_its_reason() -> None:
     said = list[str]()
     with pytest.raises(ClusterError, match="can make these runs"):

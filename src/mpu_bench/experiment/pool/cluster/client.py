@@ -8,6 +8,7 @@ of a machine that is gone go to another.
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
 import queue
 import time
@@ -46,7 +47,7 @@ from mpu_bench.texts import plain
 MOST_LOSSES = 3  #: machines that may be lost with a run, and how often a worker is asked who it is
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
 _SECONDS_TO_RECEIVE = 120.0
-_SECONDS_FOR_WORKERS = 600.0  # that a cluster without a worker is waited for
+_SECONDS_FOR_WORKERS = 600.0  # for which a cluster without a worker is waited for, at first and later
 _PIECE_BYTES = 8 << 20  # of data, that pass through the scheduler at once
 
 
@@ -124,7 +125,7 @@ class ClusterPool(Pool):
         self._ended: list[Outcome] = []
         self._data: dict[tuple[str, str], _Data] = {}
         self._preparing = LocalPool(0)
-        self._looked = 0.0
+        self._looked, self._lacking = 0.0, math.inf  # when it was looked for workers, and since when there is none
         self._reported: set[str] = set()
         self._progress: Progress = SILENT
         client.subscribe_topic(self._topic, lambda event: self._inbox.put(("news", *event[1])))
@@ -182,7 +183,8 @@ class ClusterPool(Pool):
                     f"{self._address}: no worker connected in {_SECONDS_FOR_WORKERS:g} seconds"
                 ) from None
             for _ in range(MOST_LOSSES):
-                self._look()
+                if not (self._workers or self._left_out):
+                    self._look()
         if not self._workers:
             raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
 
@@ -222,6 +224,12 @@ class ClusterPool(Pool):
         if before.keys() != self._workers.keys():
             self._give_to_others()
             self._say(f"cluster: {self._who() if self._workers else 'no worker is left; waiting for another'}")
+        self._lacking = self._looked if self._workers or before else self._lacking
+        if self._looked - self._lacking > _SECONDS_FOR_WORKERS:
+            raise ClusterError(
+                f"{self._address}: no worker was left for {_SECONDS_FOR_WORKERS:g} seconds; finished runs are saved, "
+                "and the same command continues once there is a worker again"
+            )
         self._give_up()
 
     def _who(self) -> str:
