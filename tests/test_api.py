@@ -110,6 +110,15 @@ def test_a_plan_counts_the_runs_that_the_chosen_ones_need(tmp_path: Path) -> Non
     assert chosen.estimate.runs == 2
 
 
+def test_a_plan_counts_runs_of_one_result_once(home: Path, results: mpu_bench.Results, tmp_path: Path) -> None:
+    again = {"checkerboard": {**BOARD["checkerboard"], "as": "again"}}
+    twice = {**CONFIG, "name": "twice", "repeats": 1, "datasets": [BOARD, again]}
+    del twice["dataset"]
+    outlook = mpu_bench.plan(twice, results=tmp_path, data=home)
+    assert len(outlook.runs) == 4
+    assert outlook.estimate.runs == 2
+
+
 def test_a_keyword_is_an_option_of_the_command() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'job'"):
         mpu_bench.run(CONFIG, job=2)  # type: ignore[call-arg]

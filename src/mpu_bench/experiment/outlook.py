@@ -73,8 +73,9 @@ class Outlook:
 
     @cached_property
     def todo(self) -> list[int]:
-        """The indices of the runs that can be executed and have no result."""
-        return [index for index in range(len(self.runs)) if self.state(index) == TO_DO]
+        """The indices of the runs that can be executed and have no result; the first of those with one result."""
+        indices = [index for index in reversed(range(len(self.runs))) if self.state(index) == TO_DO]
+        return sorted({self.runs[index].run_id or index: index for index in indices}.values())
 
     @property
     def estimate(self) -> Estimate:
