@@ -48,7 +48,7 @@ def accept(folder: Path, baseline: Path) -> Path:
             if folder.resolve() != target.resolve():
                 _keep(results, target)
             with open_results(target) as kept:
-                cells = comparison.of_results(kept)
+                cells = comparison.of_results(kept).cells
             write_text(target / VERDICTS, csv_text([cell.written() for cell in cells], COLUMNS))
     return target
 

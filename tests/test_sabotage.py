@@ -154,7 +154,7 @@ def made_elsewhere(kept: Path, to: Path, is_elsewhere: Callable[[Mapping[str, st
 
 def judged(folder: Path) -> list[Cell]:
     with open_results(folder) as results:
-        return comparison.of_results(results)
+        return comparison.of_results(results).cells
 
 
 @pytest.mark.baseline

@@ -27,10 +27,11 @@ from mpu_bench.config.sentences import observations, sentences
 from mpu_bench.data.cards import catalog
 from mpu_bench.quantities import RunStatus, format_number
 from mpu_bench.report import overview
-from mpu_bench.report.overview import ExperimentCells, PaperTable
+from mpu_bench.report.overview import PaperTable
 from mpu_bench.resources import config_names
 from mpu_bench.verdict.cells import CLAIM, COUNTED, Cell, solver_text
 from mpu_bench.verdict.claims import of_sentences
+from mpu_bench.verdict.comparison import ExperimentCells
 from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.verdict import Verdict
 from stored import Missing

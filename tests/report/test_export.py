@@ -315,3 +315,12 @@ def test_objectives_of_several_c_have_no_best(tmp_path):
     shape = export.Shape(("objective", "test_error"), bold_best=True)
     lines = export.export(tmp_path / "swept", "md", None, shape).splitlines()[2:]
     assert [line.split(" | ")[2:] for line in lines] == [["1", "100.00 |"], ["10", "**10.00** |"]]
+
+
+@pytest.mark.parametrize("rows", ["", *export.ROWS])
+def test_a_mean_of_some_of_the_planned_runs_says_so(rows):
+    named = {"dataset": "a", "parameters": "{}", "kernel": "linear", "planned": 4, "test_error_percent_mean": 10.5}
+    made = summaries(named | {"solver": solver, "count": count} for solver, count in (("mpu", 2), ("dcd", 4)))
+    text = export._text(made, "md", export.Shape(rows=rows))
+    assert "| 10.50 (2 of 4 runs) |" in text
+    assert "| 10.50 |" in text

@@ -479,3 +479,33 @@ def test_a_solver_without_value_on_some_datasets_is_said_to_have_no_rank():
     assert [sorted(panel.names) for panel in figure.panels] == [["dcd", "fw", "mpu"]] * 2
     assert "; without value on some datasets, and in no rank of accuracy: cvm" in figure.note
     assert "of seconds" not in figure.note
+
+
+def test_a_tuned_budget_is_no_point_of_a_curve_of_budgets():
+    """Its runs have no budget of their own: neither at 0, nor at all of them."""
+    given = [row("a", "forgetron", budget=budget, test_error=error) for budget, error in ((10, 0.3), (20, 0.2))]
+    tuned = row("a", "forgetron", test_error=0.1) | {"tuned": "vectors of 10, 20"}
+    unlimited = row("a", "smo", test_error=0.1)
+    for rows in ([*given, tuned, unlimited], [tuned, *given, unlimited]):
+        figure = make("budget", rows, [])
+        assert [(each.label, each.x) for each in figure.panels[0].series] == [
+            ("forgetron", (10.0, 20.0)), ("smo", (10.0, 20.0)),
+        ]  # fmt: skip
+        assert figure.note == "not drawn, for its budget was tuned: forgetron"
+
+
+def test_the_budget_of_a_panel_is_that_of_its_dataset():
+    def curves(dataset, solver, budget):
+        return [band(dataset, solver, n, budget, passes=n, test_error=0.3 / n) for n in range(1, 7)]
+
+    titles = [
+        [panel.title for panel in make("test-error", [], curves("a", "forgetron", 50) + other).panels]
+        for other in (curves("b", "pegasos", None), curves("b", "forgetron", 100))
+    ]
+    assert titles == [["a, B = 50", "b"], ["a, B = 50", "b, B = 100"]]
+
+
+def test_ranks_say_which_means_leave_out_runs():
+    rows = [row(dataset, solver, test_accuracy_percent=90.0) for dataset in "abc" for solver in ("mpu", "dcd", "smo")]
+    figure = make("ranks", [rows[0] | {"planned": 3}, *rows[1:]], [])
+    assert "left out of means: runs without a result (of mpu)" in figure.remarks()

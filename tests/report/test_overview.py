@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from mpu_bench.report import overview
 from mpu_bench.verdict.cells import Cell
+from mpu_bench.verdict.comparison import ExperimentCells
 from mpu_bench.verdict.verdict import Verdict
 
 RATIO = Cell(
@@ -12,9 +13,9 @@ RATIO = Cell(
 NOT_RUN = Cell("ratio", "mpu-table1", 2, "web", "mpu", column="seconds", remark="not here", is_elsewhere=True)
 
 
-def of(paper: str, name: str, *cells: Cell) -> overview.ExperimentCells:
+def of(paper: str, name: str, *cells: Cell) -> ExperimentCells:
     config = "sbp-figure9" if name == "sbp-figure9-ci" else ""
-    return overview.ExperimentCells(paper, name, cells, config)
+    return ExperimentCells(paper, name, cells, config)
 
 
 def test_cells_of_several_experiments_come_together() -> None:
@@ -46,7 +47,7 @@ def test_a_printed_number_counts_once_for_the_experiment_of_its_table():
                 count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
     tuned = replace(cell, measured=80.0, verdict=Verdict.NOT_REPRODUCED)
     tables = overview.by_table([
-        overview.ExperimentCells("frank-wolfe-2012", "fw-tuning", [tuned], "fw-tuning"),
-        overview.ExperimentCells("frank-wolfe-2012", "fw-table2", [cell], "fw-table2"),
+        ExperimentCells("frank-wolfe-2012", "fw-tuning", [tuned], "fw-tuning"),
+        ExperimentCells("frank-wolfe-2012", "fw-table2", [cell], "fw-table2"),
     ])  # fmt: skip
     assert [each.verdict for table in tables for each in table.cells if each.kind == "value"] == ["agrees"]

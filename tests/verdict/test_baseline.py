@@ -53,7 +53,7 @@ def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
         assert [each.row(RECORD_COLUMNS) for each in kept.records()] == [
             each.row(RECORD_COLUMNS) for each in now.records()
         ]
-        assert comparison.of_results(kept) == comparison.of_results(now) == baseline.cells(place)
+        assert comparison.of_results(kept).cells == comparison.of_results(now).cells == baseline.cells(place)
     about = stored.about(place)
     assert (about["runs"], about["planned"], list(map(str, about["missing"]))) == (
         2,

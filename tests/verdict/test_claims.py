@@ -85,3 +85,21 @@ def test_what_other_test_rows_could_turn_round_is_undecided(
         (cell,) = of_claims([claim], Evidence(records(errors("fw", fewer, rows) + errors("cvm", more, rows))))
         found.append(cell.verdict)
     assert tuple(found) == verdicts
+
+
+def test_the_mean_over_points_is_of_all_of_them_and_each_counts_once() -> None:
+    number = {"kind": "number", "quantity": "test_error_percent", "of": {"solver": "mpu"}, "printed": 10.0}
+    claim = Claim.model_validate({"claim": "ten", "statement": number | {"each": {"dataset": ["a", "b"]}}})
+    runs = [
+        {"experiment": "x", "dataset": dataset, "solver": "mpu", "parameters": "{}", "kernel": "linear", "seed": seed}
+        | {"test_error": error + 0.001 * seed}
+        for dataset, error in (("a", 0.048), ("b", 0.148))
+        for seed in range(5)
+    ]
+    (part,) = of_claims([claim], Evidence(records(runs[:5])))
+    assert (part.verdict, part.measured, part.remark) == (Verdict.NOT_RUN, None, "1 of 2 points measured")
+    (whole,) = of_claims([claim], Evidence(records(runs)))
+    assert (whole.verdict, whole.measured, whole.count) == (Verdict.REPRODUCED, pytest.approx(10.0), 5)
+    (uneven,) = of_claims([claim], Evidence(records(runs[:7])))
+    assert uneven.measured == pytest.approx(9.85)
+    assert uneven.count == 2

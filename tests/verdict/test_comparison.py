@@ -158,7 +158,7 @@ def test_seconds_of_two_machines_make_no_ratio():
 def test_a_claim_about_seconds_of_two_machines_is_not_judged(tmp_path):
     def verdicts(**machines):
         with open_results(made_up.results(tmp_path, "-".join(["x", *machines]), **machines)) as results:
-            return {cell.column: cell for cell in comparison.of_results(results) if cell.kind == CLAIM}
+            return {cell.column: cell for cell in comparison.of_results(results).cells if cell.kind == CLAIM}
 
     seconds, errors = verdicts(hosts=("one", "two")).values()
     assert (seconds.verdict, errors.verdict) == (Verdict.NOT_COMPARABLE, Verdict.SUPPORTED)
@@ -266,3 +266,14 @@ def test_seconds_without_those_they_are_set_against_are_no_ratio():
     rows = [row("adult", "mpu", comparable_seconds=0.05), row("adult", "dcd", count=0, comparable_seconds=None)]
     cell = judged(rows, published="mpu-table1")["adult", "mpu", "seconds"]
     assert (cell.kind, cell.verdict, cell.measured, cell.remark) == (RATIO, Verdict.NOT_RUN, None, "dcd was not run")
+
+
+def test_seconds_are_set_against_one_setting_of_the_other_solver():
+    seconds = {"comparable_seconds": 2.0, "comparable_seconds_std": 0.0}
+    rows = [row("adult", "mpu", count=3, **seconds), row("adult", "dcd", count=3, **seconds)]
+    more = row("adult", "dcd", count=3, parameters={"tolerance": 0.01}, **seconds)
+    assert judged(rows, published="mpu-table1")["adult", "mpu", "seconds / dcd's"].measured == 1.0
+    cell = judged([*rows, more], published="mpu-table1")["adult", "mpu", "seconds"]
+    assert (cell.verdict, cell.measured, cell.remark) == (
+        Verdict.NOT_RUN, None, "dcd was run with several settings",
+    )  # fmt: skip

@@ -217,3 +217,10 @@ def test_few_differences_have_no_interval():
     assert typical(np.arange(1.0, LEAST_PAIRS)) is None
     assert wilcoxon(np.arange(1.0, LEAST_PAIRS), np.zeros(LEAST_PAIRS - 1)).p_value > LEVEL
     assert wilcoxon(np.arange(1.0, LEAST_PAIRS + 1), np.zeros(LEAST_PAIRS)).p_value <= LEVEL
+
+
+def test_rounding_ranks_nobody():
+    """Means that are equal but for their last bit, as those of 7 and 8 errors and of 7.5 each, share a rank."""
+    values = np.array([[99.24318869828457, 99.24318869828456, 99.24318869828457]] * 3)
+    outcome = friedman(values, "highest")
+    assert (outcome.average_ranks, outcome.p_value) == ((2.0, 2.0, 2.0), 1.0)

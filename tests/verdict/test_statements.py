@@ -585,3 +585,43 @@ def test_no_claim_of_any_kind_is_decided_by_a_few_test_rows(name, other, is_know
     number = {"kind": "number", "quantity": "test_error", "of": {"solver": "smo"}, "printed": 0.2, "within": 0.01}
     number |= {"each": {"dataset": "a"}}
     assert sampled(number, rows) == (Verdict.CONTRADICTED if is_known else Verdict.INCONCLUSIVE)
+
+
+def test_curves_of_two_settings_are_no_curve():
+    """Whichever comes last, it must not decide."""
+    good, bad = curve({1: 0.3, 2: 0.2, 4: 0.1}), curve({1: 0.5, 2: 0.5, 4: 0.5})
+    bad = [point | {"parameters": '{"C": 2}'} for point in bad]
+    other = curve({1: 0.4, 2: 0.4, 4: 0.4}, solver="smo")
+    below = {"kind": "below", "quantity": "test_error", "of": {"solver": "sbp"}, "than": {"solver": "smo"}}
+    rows = [run(solver=solver, test_error=0.1) for solver in ("sbp", "smo")]
+
+    def cell(statement, curves):
+        said = Claim(claim="sbp is below", statement=statement | {"each": {"dataset": "a"}})
+        return of_claims([said], Evidence(records(rows), summaries(curves)))[0]
+
+    assert cell(below, good + other).verdict == Verdict.SUPPORTED
+    for curves in (good + bad, bad + good):
+        found = cell(below, curves + other)
+        assert (found.verdict, found.remark) == (Verdict.NOT_RUN, "a, sbp: 2 curves; name its parameters")
+    named = below | {"of": {"solver": "sbp", "parameters": {"C": 2}}}
+    assert cell(named, good + bad + other).verdict == Verdict.CONTRADICTED
+
+
+def test_why_a_point_has_no_value_is_said():
+    early, late = curve({1: 0.3, 2: 0.2}), curve({4: 0.3, 8: 0.2}, solver="smo")
+    below = {"kind": "below", "quantity": "test_error", "of": {"solver": "sbp"}, "than": {"solver": "smo"}}
+    said = Claim(claim="sbp is below", statement=below | {"each": {"dataset": "a"}})
+    rows = records(run(solver=solver, test_error=0.1) for solver in ("sbp", "smo"))
+    (cell,) = of_claims([said], Evidence(rows, summaries(early + late)))
+    assert (cell.verdict, cell.remark) == (
+        Verdict.NOT_RUN, "a, smo: the curves have no part of the axis in common",
+    )  # fmt: skip
+
+
+def test_no_factor_leads_to_zero():
+    alike = {"kind": "alike", "quantity": "updates", "within_factor": 2, "of": {"solver": "fw"}}
+    alike |= {"than": {"solver": "cvm"}, "each": {"dataset": "a"}}
+    rows = [run(solver="fw", seed=seed, updates=seed) for seed in range(3)]
+    rows += [run(solver="cvm", seed=seed, updates=2) for seed in range(3)]
+    verdict, (point,) = judged(alike, rows)
+    assert (verdict, point.words) == (Verdict.NOT_RUN, "1 to cvm's 2")

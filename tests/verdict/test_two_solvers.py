@@ -282,3 +282,24 @@ def test_objectives_of_values_that_tuning_chose_are_of_one_function_only_where_i
     assert row.pairs == 3
     others = [replace(each, chosen="C=10") if each.solver == "b" else each for each in records]
     assert compared(others, quantities=("objective",)) == []
+
+
+def test_pairs_without_a_ratio_are_counted():
+    first = [run("a", seed, updates=updates) for seed, updates in enumerate((0, 0, 5, 6))]
+    second = [run("b", seed, updates=5) for seed in range(4)]
+    (row,) = compared(first + second, quantities=("updates",))
+    assert (row.pairs, row.remark) == (2, "without 2 pairs of numbers that are not all above 0")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unlike"),
+    [
+        ({"n": 100}, {"n": 1000}, "n: 100 and 1000"),
+        ({"threads": 1}, {"threads": 2}, "threads: 1 and 2"),
+        ({"overridden": "stop.passes=1"}, {}, "changes from the config: stop.passes=1 and nothing"),
+        ({"parameters": {"class_weight": "balanced"}}, {}, "class_weight: balanced and none"),
+    ],
+)
+def test_runs_under_other_conditions_are_told(first, second, unlike):
+    sides = [run("a", test_error=0.1, **first)], [run("b", test_error=0.2, **second)]
+    assert Sides(*sides).unlike() == [f"{unlike} (adult)"]

@@ -68,7 +68,7 @@ def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Te
     else:
         names = {check.name for check in checks}
         whole = [check for check in checks if check.config == check.name or check.config not in names]
-        print_overview(overview.by_table(map(overview.of_check, whole)), terminal, listed, everything)
+        print_overview(overview.by_table(whole), terminal, listed, everything)
         if not listed:
             terminal.tell(
                 f"details of an experiment: mpu-bench check {checks[0].folder}; of all: mpu-bench check --all"

@@ -50,8 +50,7 @@ def summaries(checks: Sequence[Check]) -> list[str]:
     same = [check for check in checks if check.kept is not None and not check.has_changed]
     lines = [_summary(check) for check in checks if check.has_changed or [check] == same]
     if len(same) > 1:
-        runs = _counted(sum(len(check.runs) for check in same), "run")
-        judged = "under the current rules" if all(check.is_kept for check in same) else f"{runs} compared"
+        judged = "under the current rules" if all(check.is_kept for check in same) else f"{_compared(same)} compared"
         lines.append(f"{len(same)} experiments, {judged}: nothing changed")
     return lines + ([f"not in the baseline: {', '.join(unknown)}"] if unknown else [])
 
@@ -63,7 +62,13 @@ def _summary(check: Check) -> str:
     if check.is_kept:
         return f"{check.name}, under the current rules: {outcome}"
     room = "counts must be equal" if check.exact else "processors or library versions differ, or are not recorded"
-    return f"{check.name}, {_counted(len(check.runs), 'run')} compared with {check.kept} ({room}): {outcome}"
+    return f"{check.name}, {_compared([check])} compared with {check.kept} ({room}): {outcome}"
+
+
+def _compared(checks: Sequence[Check]) -> str:
+    """Return how many runs were compared, of how many that the baseline has if not all."""
+    runs, kept = sum(len(check.runs) for check in checks), sum(check.kept_runs for check in checks)
+    return _counted(runs, "run") if runs >= kept else f"{runs} of the baseline's {_counted(kept, 'run')}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -85,6 +90,7 @@ def _object(check: Check) -> dict[str, object]:
         "counts": count_verdicts(check.cells),
         "verdicts": [cell.written() for cell in check.cells],
         "runs": len(check.runs),
+        "baseline_runs": check.kept_runs,
         "changes": [line._asdict() for line in lines(check)],
     }
 

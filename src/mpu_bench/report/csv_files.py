@@ -69,8 +69,7 @@ class Tables:
     def comparison(self) -> list[dict[str, Any]]:
         """The rows of comparison.csv."""
         rows = [row for row in self._summaries if not row.earlier]
-        evidence = comparison.evidence_of(self._results)
-        return [cell.written() for cell in comparison.of_rows(self._results, rows, evidence)]
+        return [cell.written() for cell in comparison.of_results(self._results, rows).cells]
 
     @property
     def environment(self) -> dict[str, Any]:

@@ -45,11 +45,6 @@ def _height_of_ranks(panel: Panel) -> float:
     return _TITLE + _RANK_LINE * (_ABOVE + _below(panel))
 
 
-def _least_width(letters: int) -> float:
-    """Return the width of a diagram in inches, by the number of letters of its longest name."""
-    return 2 * _RANK_LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0
-
-
 def _draw_ranks(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     """Draw a diagram: solvers at their average ranks, joined by bars where they are not told apart."""
     on.set_axis_off()
@@ -232,7 +227,8 @@ def _width(figure: Figure, columns: int, form: Format) -> float:
     names = max(len(panel.names) for panel in figure.panels)
     is_wide = columns > 1 or bars > _MOST_BARS
     is_wide |= letters > MOST_LETTERS or names > MOST_NAMES
-    return max(form.widths[is_wide], _least_width(letters) * form.size)
+    least = 2 * _RANK_LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0  # of a diagram of ranks
+    return max(form.widths[is_wide], least * form.size)
 
 
 def _height(panel: Panel, columns: int, form: Format) -> float:

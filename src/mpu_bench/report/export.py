@@ -169,14 +169,18 @@ def _named(rows: Sequence[Summary]) -> Iterator[tuple[Summary, str]]:
 
 
 def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[str]:
-    """Return the means with their deviations, `Best` where they are; where rows are no runs, seconds are marked."""
+    """Return the means with their deviations, `Best` where they are, and of how many runs where some have no result.
+
+    Where rows are no runs, disturbed seconds are marked.
+    """
     best = {name: _best(column, block) for name, block in by_dataset(rows).items()} if shape.bold_best else {}
     cells = []
     for row in rows:
         text = column.text(row)
         is_best = text == best.get(row.dataset) and row.solver not in parts.OPTIMA and not row.earlier
         is_marked = text and shape.rows and column.quantity.is_seconds and row.disturbed_runs
-        cell = text + column.spread(row) + (f" {naming.DISTURBED}" if is_marked else "")
+        partly = f" ({row.count} of {row.planned} runs)" if row.count < row.planned else ""
+        cell = text and text + column.spread(row) + partly + (f" {naming.DISTURBED}" if is_marked else "")
         cells.append(Best(cell) if text and is_best else cell)
     return cells
 

@@ -114,7 +114,7 @@ def _panel(
         groups = _join_points(groups, rows)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
     titles = DECLARED[axis].heading, DECLARED[quantity].heading
-    title = dataset + parts.budget_words(curves)
+    title = dataset + parts.budget_words([row for points in groups.values() for row in points])
     if not DECLARED[quantity].is_in_percent:
         return Panel(title, *titles, tuple(series), y_log=True)
     of_dataset = [row for row in rows if row.dataset == dataset]

@@ -14,6 +14,7 @@ from mpu_bench.results.means import Summary as Row
 from mpu_bench.results.means import by_dataset
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
+from mpu_bench.verdict.pairs import has_no_budget
 
 #: what solvers are ranked in over datasets, and the titles of the panels
 _RANKED = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy", "online_error": "online error"}
@@ -48,10 +49,14 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
     outcome = rank_tests.friedman(values, "highest" if DECLARED[quantity].better == "higher" else "lowest")
     difference = rank_tests.critical_difference(len(solvers), outcome.datasets)
     ranked = sorted(zip(outcome.average_ranks, solvers, strict=True))
+    partial = {row.solver for row in measured if row.count < row.planned}
     series = tuple(
-        Series(name, (rank - difference / 2, rank, rank + difference / 2), (float(index),) * 3, solver=styles[name])
+        Series(
+            name, (rank - difference / 2, rank, rank + difference / 2), (float(index),) * 3, solver=styles[name],
+            is_partial=name in partial,
+        )
         for index, (rank, name) in enumerate(ranked)
-    )
+    )  # fmt: skip
     left = ", ".join(dict.fromkeys(row.solver for row in measured if row.solver not in solvers))
     return Panel(
         f"{title}, Friedman p = {outcome.p_value:.2g}",
@@ -88,16 +93,19 @@ _LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
 @figure("online-budget", quantity="online_error")
 def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None, quantity: str) -> Figure | None:
     """Return the figure of an error against the budget."""
-    measured = [row for row in rows if row.means.get(quantity) is not None]
-    with_budget = [row for row in measured if row.budget_vectors]
+    known = [row for row in rows if row.means.get(quantity) is not None]
+    with_budget = [row for row in known if row.budget_vectors]
     if len({row.budget_vectors for row in with_budget}) < 2:
         return None
+    measured = [row for row in known if row.budget_vectors or has_no_budget(row)]
+    left = ", ".join(dict.fromkeys(row.solver for row in known if row not in measured))
+    note = f"not drawn, for its budget was tuned: {left}" if left else ""
     varied = {solver: names - {parts.BUDGET} for solver, names in parts.varying(measured).items()}
     panels = tuple(
         _budget_panel(dataset, [row for row in measured if row.dataset == dataset], quantity, varied)
         for dataset in by_dataset(with_budget)
     )
-    return Figure("", f"{parts.words(quantity)} against the budget", panels)
+    return Figure("", f"{parts.words(quantity)} against the budget", panels, note=note)
 
 
 def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
@@ -181,6 +189,7 @@ def _length(row: Row) -> float:
 
 def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """Return the first solver, and the rows of the others with how many times as fast as it they are."""
+    rows = parts.contestants(rows)
     first = rows[0].solver if rows else ""
     alike: dict[str, list[Row]] = {}
     for row in rows:

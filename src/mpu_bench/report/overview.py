@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import published
-from mpu_bench.config.rules import Explained
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.config.sentences import sentences
 from mpu_bench.files import csv_text, write_all
@@ -16,11 +15,8 @@ from mpu_bench.quantities import format_number
 from mpu_bench.report import printed
 from mpu_bench.report import tables as tables_
 from mpu_bench.report.tables import Line, Table
-from mpu_bench.results.folder import ResultsFolder, open_results
-from mpu_bench.results.means import Summary
-from mpu_bench.results.summary import summaries
+from mpu_bench.results.folder import open_results
 from mpu_bench.verdict import comparison
-from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.cells import (
     CLAIM,
     COLUMNS,
@@ -35,7 +31,8 @@ from mpu_bench.verdict.cells import (
     verdict_text,
 )
 from mpu_bench.verdict.claims import of_sentences
-from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
+from mpu_bench.verdict.comparison import ExperimentCells
+from mpu_bench.verdict.points import Evidence
 from mpu_bench.verdict.verdict import Verdict
 
 OVERVIEW = ("overview.md", "overview.csv")
@@ -46,18 +43,6 @@ _BESIDES = {  # what says nothing of a paper, in words
     SET: "numbers that the configs set ({all})",
     RECOMPUTED: "tests recomputed from printed numbers ({reproduced} of {all} reproduced)",
 }
-
-
-@dataclass(frozen=True)
-class ExperimentCells:
-    """The cells of one experiment, and the paper it belongs to."""
-
-    paper: str
-    experiment: str
-    cells: Sequence[Cell]
-    config: str = ""
-    evidence: Evidence = NO_EVIDENCE
-    explained: Sequence[Explained] = ()
 
 
 @dataclass(frozen=True)
@@ -83,25 +68,7 @@ def of_folder(folder: Path) -> ExperimentCells:
         If it holds no results, or those of another version.
     """
     with open_results(folder) as results:
-        return of_results(results, summaries(results))
-
-
-def of_results(results: ResultsFolder, rows: Sequence[Summary]) -> ExperimentCells:
-    """Return the same of an open results folder, whose rows of table.csv were made before."""
-    evidence = comparison.evidence_of(results)
-    return ExperimentCells(
-        results.fact("paper") or "",
-        results.name,
-        comparison.of_rows(results, rows, evidence),
-        comparison.experiment_of(results),
-        evidence,
-        comparison.judging_of(results).explained,
-    )
-
-
-def of_check(check: Check) -> ExperimentCells:
-    """Return the cells of a results folder that was checked."""
-    return ExperimentCells(check.paper, check.name, check.cells, check.config, check.evidence, check.explained)
+        return comparison.of_results(results)
 
 
 def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
@@ -113,13 +80,11 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
     experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
-    whole = sorted(
-        experiments, key=lambda entry: (entry.config not in published.names(), entry.experiment != entry.config)
-    )
+    whole = sorted(experiments, key=lambda entry: (entry.config not in published.names(), entry.name != entry.config))
     measured: dict[tuple[str, int, str], int] = {}
     first: dict[str, int] = {}
     for index, experiment in enumerate(whole):
-        is_first = first.setdefault(experiment.config or experiment.experiment, index) == index  # folder of the config
+        is_first = first.setdefault(experiment.config or experiment.name, index) == index  # folder of the config
         for cell in (candidate for candidate in experiment.cells if not candidate.sentence):
             if cell.verdict == Verdict.NOT_RUN:
                 counts = bool(experiment.paper)  # a config that explains one leaves nothing out
@@ -140,7 +105,7 @@ def table_name(experiment: ExperimentCells, cell: Cell) -> str:
     """Return the table that a cell belongs to: ``table1``, ``sentences``; the name of an experiment of no paper."""
     if cell.sentence:
         return SENTENCES
-    whole = cell.table or experiment.config or experiment.experiment
+    whole = cell.table or experiment.config or experiment.name
     return whole.partition("-")[2] or whole
 
 

@@ -27,8 +27,9 @@ from mpu_bench.results.folder import open_results
 from mpu_bench.results.means import Summary
 from mpu_bench.results.naming import Shown
 from mpu_bench.texts import publishable
+from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import (
-    CLAIM,
+    COUNTED,
     RATIO,
     VALUE,
     Cell,
@@ -55,7 +56,7 @@ def shown(folder: Path) -> dict[str, Any]:
         records, every = results.records(), summary.summaries(results, earlier=True)
         rows, means = [row for row in every if not row.earlier], results.mean_curves()
         disturbed = summary.disturbed_remark(results.records(earlier=True))
-        judged = overview.of_results(results, rows)
+        judged = comparison.of_results(results, rows)
         cells = judged.cells
         facts = {name: results.fact(name) or "" for name in ("config", "description", "paper")}
         environments, options, name = results.environments(), results.fact("options") or [], results.name
@@ -114,7 +115,13 @@ def shown(folder: Path) -> dict[str, Any]:
                 if not record.is_finished
             )
         ),
-        "machines": [{name: _machine_text(value) for name, value in machine.items()} for machine in environments],
+        "machines": [
+            {
+                name: ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+                for name, value in machine.items()
+            }
+            for machine in environments
+        ],
     }
 
 
@@ -174,10 +181,6 @@ def _table_row(
         "changed": row.overridden or "",
         "command": "" if row.earlier or not repeat else shlex.join(map(str, command)),
     }
-
-
-def _machine_text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -273,7 +276,7 @@ def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overv
     drawn = {
         f"{experiment['slug']}/{name}": data for experiment in experiments for name, data in experiment["drawn"].items()
     }
-    claims = [cell for cell in cells if cell.sentence and cell.kind == CLAIM]
+    claims = [cell for cell in cells if cell.sentence and cell.kind in COUNTED]
     return {
         "counts": count_verdicts(cells),
         "compared": _compared(cells),

@@ -96,7 +96,7 @@ def write(experiments: Sequence[Experiment], options: ReproduceOptions) -> tuple
         except StoreError:
             cells = comparison.compare([], Evidence(), experiment.judging)
             config = Path(experiment.source).stem
-            judged.append(overview.ExperimentCells(experiment.paper or "", experiment.name, cells, config))
+            judged.append(comparison.ExperimentCells(experiment.paper or "", experiment.name, cells, config))
     tables = overview.by_table(judged)
     overview.write(tables, options.tables)
     if folders:

@@ -84,19 +84,14 @@ class Table:
 
 def markdown(table: Table) -> str:
     """Return a table in Markdown, in which all words are words."""
-    return markdown_table(map(_markdown_cells, (spanned_headings(table), *table.rows)))
+    headings, *rows = map(_markdown_cells, (spanned_headings(table), *table.rows))
+    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
 
 
 def spanned_headings(table: Table) -> list[str]:
     """Return the headings in one line, each with what spans it before."""
     above = [name for name, span in table.groups or [("", len(table.headings))] for _ in range(span)]
     return [f"{name}: {heading}" if name else heading for name, heading in zip(above, table.headings, strict=True)]
-
-
-def markdown_table(lines: Iterable[Line]) -> str:
-    """Return lines of cells, each of them Markdown, as a table."""
-    headings, *rows = lines
-    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
 
 
 def _markdown_cells(line: Line) -> list[str]:
@@ -150,7 +145,16 @@ def latex(table: Table) -> str:
 def _latex_lines(row: Line) -> Iterator[Line]:
     """Yield a row, and below it what was measured of its reported values, if anything was."""
     yield row
-    below = [_Below(", ".join(_marked(value) for value in getattr(cell, "measured", ()) if value.text)) for cell in row]
+    below = [
+        _Below(
+            ", ".join(
+                f"{value.text} {value.verdict.mark if value.verdict else ''}".strip()
+                for value in getattr(cell, "measured", ())
+                if value.text
+            )
+        )
+        for cell in row
+    ]
     if any(below):
         yield below
 
@@ -159,10 +163,6 @@ class _Below(str):
     """The measured values of a cell, below its reported one."""
 
     __slots__ = ()
-
-
-def _marked(measured: Measured) -> str:
-    return f"{measured.text} {measured.verdict.mark if measured.verdict else ''}".strip()
 
 
 def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:

@@ -12,15 +12,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from mpu_bench.config.rules import Explained
 from mpu_bench.errors import StoreError
 from mpu_bench.files import is_file, read_csv
 from mpu_bench.quantities import format_number
 from mpu_bench.results.folder import RUNS, open_results
-from mpu_bench.results.summary import summaries
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
-from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
+from mpu_bench.verdict.comparison import ExperimentCells
 from mpu_bench.verdict.regression import Difference, Results
 from mpu_bench.verdict.verdict import Verdict
 
@@ -73,33 +71,25 @@ class Change:
     is_fault: bool
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, kw_only=True)
+class Check(ExperimentCells):
     """A results folder beside print and beside what is kept of it.
 
     Attributes
     ----------
-    folder, name : the folder and its experiment.
-    paper, config : what it is of; `config` is the experiment's name without that of a profile.
-    cells : the verdicts, by today's rules.
-    evidence : what sentences are held against.
-    explained : what its config says on verdicts.
+    folder : the folder.
     kept : where the baseline keeps it; None if it does not, or was not asked.
     runs : how each run that both have differs, and `exact`, whether the machines leave no room for that.
+    kept_runs : how many the baseline has finished.
     changes : verdicts that are others than those kept.
     slower : which runs have become slower, and by how much; no failure.
     """
 
     folder: Path
-    name: str
-    cells: Sequence[Cell]
-    paper: str = ""
-    config: str = ""
-    evidence: Evidence = NO_EVIDENCE
-    explained: Sequence[Explained] = ()
     kept: Path | None = None
     exact: bool = False
     runs: Sequence[Difference] = ()
+    kept_runs: int = 0
     changes: Sequence[Change] = ()
     slower: Sequence[tuple[str, str]] = ()
 
@@ -128,31 +118,31 @@ def check(folder: Path, baseline: Path | None) -> Check:
         If the folder holds no results, or it or what is kept of it cannot be read.
     """
     with open_results(folder) as results:
-        name, evidence = results.name, comparison.evidence_of(results)
-        judged = comparison.of_rows(results, summaries(results), evidence)
-        paper, config = results.fact("paper") or "", comparison.experiment_of(results)
-        result = Check(folder, name, judged, paper, config, evidence, comparison.judging_of(results).explained)
+        result = Check(folder=folder, **vars(comparison.of_results(results)))
         now = Results.of(results)
-    target = baseline / name if baseline is not None else None
+    target = baseline / result.name if baseline is not None else None
     if target is None or not is_file(target / RUNS):
         return result
     result = replace(result, kept=target, exact=True)
     if result.is_kept:
-        return replace(result, changes=changed(judged, cells(target), [], exact=True))
+        return replace(result, changes=changed(result.cells, cells(target), None, exact=True))
     before = regression.read(target)
     exact, runs = regression.same_machine(now, before), regression.differences(now, before)
-    changes, slower = changed(judged, cells(target), runs, exact), regression.slower(now, before)
-    return replace(result, exact=exact, runs=runs, changes=changes, slower=slower)
+    changes, slower = changed(result.cells, cells(target), runs, exact), regression.slower(now, before)
+    kept_runs = sum(record.is_finished for record in before.records)
+    return replace(result, exact=exact, runs=runs, kept_runs=kept_runs, changes=changes, slower=slower)
 
 
-def changed(now: Sequence[Cell], baseline: Sequence[Cell], runs: Sequence[Difference], exact: bool) -> list[Change]:
+def changed(
+    now: Sequence[Cell], baseline: Sequence[Cell], runs: Sequence[Difference] | None, exact: bool
+) -> list[Change]:
     """Return which verdicts are others than those kept; those of seconds change with the machine and the hour.
 
     Parameters
     ----------
     now, baseline : sequence of Cell
-    runs : sequence of Difference
-        Of the results that ``now`` judges, from those that are kept.
+    runs : sequence of Difference or None
+        Of the results that ``now`` judges, from those that are kept; None where they are those that are kept.
     exact : bool
         Whether both are from machines that round alike.
     """
@@ -167,7 +157,7 @@ def changed(now: Sequence[Cell], baseline: Sequence[Cell], runs: Sequence[Differ
     changes += [
         Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != Verdict.NOT_RUN
     ]
-    lost = [cell for cell in gone if _printed_at(cell) not in present and not _is_timed(cell)]
+    lost = [c for c in gone if runs is None or (_printed_at(c) not in present and not _is_timed(c))]
     return changes + [Change(cell, f"now without a verdict, baseline {_verdict(cell)}", True) for cell in lost]
 
 
@@ -188,11 +178,14 @@ def _verdict(cell: Cell) -> str:
     return " ".join(filter(None, [cell.verdict.word, cell.direction]))
 
 
-def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> Iterable[Change]:
+def _change(now: Cell, old: Cell, runs: Sequence[Difference] | None, exact: bool) -> Iterable[Change]:
     # as a ratio, or as seconds where what they are over was not run in one of both: two quantities
     if now.over == old.over and not _is_near(now.published, old.published):
         numbers = _number(now.published), _number(old.published)
         yield Change(now, f"published: now {numbers[0]}, baseline {numbers[1]}", True)
+        return
+    if runs is None and _measured(now) != _measured(old):
+        yield Change(now, f"measured: now {_measured(now)}, accepted {_measured(old)}", True)
         return
     if _is_timed(now) or (now.kind, _verdict(now)) == (old.kind, _verdict(old)):
         return
@@ -205,7 +198,7 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
         yield Change(now, f"{words}; now of {_size(now)}, baseline of {_size(old)}", False)
         return
     its_runs = [
-        run for run in runs if now.dataset in ("", run.record.dataset) and now.solver in ("", run.record.solver)
+        run for run in runs or () if now.dataset in ("", run.record.dataset) and now.solver in ("", run.record.solver)
     ]
     if _is_near(now.measured, old.measured) and not any(run.is_other for run in its_runs):
         yield Change(now, f"{words}; measured is the same: the rule, or print, is another", True)
@@ -217,6 +210,10 @@ def _change(now: Cell, old: Cell, runs: Sequence[Difference], exact: bool) -> It
 
 def _number(value: float | None) -> str:
     return format_number(value) or "none"
+
+
+def _measured(cell: Cell) -> str:
+    return f"{_number(cell.measured)} of {_size(cell)}"
 
 
 def _size(cell: Cell) -> str:

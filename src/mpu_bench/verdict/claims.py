@@ -26,7 +26,7 @@ from mpu_bench.verdict import curves as _curves  # noqa: F401  # whose statement
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample, Table, rules
-from mpu_bench.verdict.pairs import is_deterministic
+from mpu_bench.verdict.pairs import by_pair, is_deterministic
 from mpu_bench.verdict.points import Evidence, Point, points_of, selected
 from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
@@ -67,8 +67,14 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
         return _recomputed_cell(cell, statement)
     if isinstance(statement, NumberStatement) and statement.within is None:
         return _number_cell(cell, statement, evidence)
-    cell = _with_points(cell, points_of(statement, evidence), getattr(statement, "most", False))
-    if cell.timed and cell.verdict == Verdict.NOT_RUN and _lacks_seconds(evidence):
+    try:
+        points = points_of(statement, evidence)
+    except StoreError as error:
+        return replace(cell, remark=str(error))
+    cell = _with_points(cell, points, getattr(statement, "most", False))
+    trained = [run for run in evidence.runs if run.train_seconds is not None]
+    is_open = bool(trained) and all(run.comparable_seconds is None for run in trained)
+    if cell.timed and cell.verdict == Verdict.NOT_RUN and is_open:  # nothing says of any that it is undisturbed
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
     if cell.timed and cell.points_measured:
         return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
@@ -95,18 +101,12 @@ def _versions(statement: Statement, evidence: Evidence) -> str:
     return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in compared))
 
 
-def _lacks_seconds(evidence: Evidence) -> bool:
-    """Return whether there are runs that trained, and nothing says of any that its seconds are undisturbed."""
-    trained = [run for run in evidence.runs if run.train_seconds is not None]
-    return bool(trained) and all(run.comparable_seconds is None for run in trained)
-
-
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     """Return a claim's cell with what its points say."""
     measured = sum(point.is_measured for point in points)
     verdict = verdict_of(points, most)
     against = [point for point in points if point.verdict is Verdict.CONTRADICTED]
-    words = _shown(against or [point for point in points if point.verdict in _OPEN])
+    words = _shown(against or [p for p in points if p.verdict in _OPEN or (p.words and not p.is_measured)])
     p_value = p_value_over(points) if verdict == Verdict.CONTRADICTED and not most else None
     if p_value is not None and p_value > rank_tests.LEVEL:
         words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")
@@ -130,21 +130,24 @@ def _shown(points: Sequence[Point]) -> list[str]:
 
 
 def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
-    """Judge the mean over all points as a value."""
-    runs = [run for point in statement.points() for run in selected(evidence.runs, statement.of, point)]
-    values = [value for run in runs if (value := run.judged(statement.quantity)) is not None]
+    """Judge the mean over all points as a value, of the seeds and splits at which each of them is measured."""
+    of_points = [selected(evidence.runs, statement.of, point) for point in statement.points()]
+    runs = [run for rows in of_points for run in rows]
+    pairs = [by_pair(rows, statement.quantity) for rows in of_points]
+    common = set.intersection(*map(set, pairs))
+    values = [fmean(of_point[pair] for of_point in pairs) for pair in common]
     about = rules().tables[cell.table] if cell.table else Table()
     printed, printed_deviation = statement.printed, None
     if isinstance(printed, Printed):
         row = published.table(printed.table)[printed.row - 1]
         text, printed_deviation = row[printed.column], number_in(published.deviation(row, printed.column))
     else:
-        text = f"{printed:g}"
+        text = f"{printed:.15g}"
     number, count = float(text), about.runs_on(runs[0].dataset) if runs else about.runs
     std = None if printed_deviation is None or count == 1 else about.sample_deviation(printed_deviation, count)
     cell = replace(cell, kind=VALUE, published=number, published_std=std, count=len(values), published_runs=count)
     if not values:
-        return cell
+        return replace(cell, remark=f"{sum(map(bool, pairs))} of {len(pairs)} points measured" if any(pairs) else "")
     mean, deviation = fmean(values), stdev(values) if len(values) > 1 else None
     tolerance, scale = rules().tolerance_of(statement.quantity), QUANTITIES[statement.quantity].scale
     unit, is_of_accuracy = scale * judge.half_unit(text), is_accuracy(statement.quantity)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpu_bench import published
-from mpu_bench.config.rules import Claim, Judging, Printed, Sentence
+from mpu_bench.config.rules import Claim, Explained, Judging, Printed, Sentence
 from mpu_bench.config.sentences import of_experiment
 from mpu_bench.config.sentences import sentences as of_paper
 from mpu_bench.quantities import PUBLISHED_COLUMNS, QUANTITIES, RunStatus, quantity_of
@@ -37,7 +37,7 @@ from mpu_bench.verdict.cells import (
 from mpu_bench.verdict.claims import cited_by, of_claims, of_sentences
 from mpu_bench.verdict.judge import Sample, Table, rules
 from mpu_bench.verdict.pairs import has_no_budget, is_deterministic
-from mpu_bench.verdict.points import Evidence
+from mpu_bench.verdict.points import NO_EVIDENCE, Evidence
 from mpu_bench.verdict.verdict import Verdict
 
 #: columns of published tables that say which cell is meant, or how exact it is, and are no cells themselves
@@ -92,33 +92,45 @@ def compare(
     return [with_explanation(as_fitted(cell, judging.fitted), judging.explained) for cell in cells]
 
 
-def of_results(results: ResultsFolder) -> list[Cell]:
-    """Return the cells of a results folder, judged by what its config and its paper say."""
-    return of_rows(results, summaries(results), evidence_of(results))
+@dataclass(frozen=True)
+class ExperimentCells:
+    """The cells of one experiment, judged by today's rules.
+
+    Attributes
+    ----------
+    paper, name, config : str
+        What it is of; ``config`` is the experiment's name without that of a profile.
+    cells : sequence of Cell
+    evidence : Evidence
+        What sentences are held against.
+    explained : sequence of Explained
+        What its config says on verdicts.
+    """
+
+    paper: str
+    name: str
+    cells: Sequence[Cell]
+    config: str = ""
+    evidence: Evidence = NO_EVIDENCE
+    explained: Sequence[Explained] = ()
 
 
-def of_rows(results: ResultsFolder, rows: Sequence[Summary], evidence: Evidence) -> list[Cell]:
-    """Return the same where the rows of table.csv, and the evidence, were read before."""
-    paper = results.fact("paper") or ""
-    sentences = of_experiment(paper, experiment_of(results))
-    rows = with_runs(rows, located(results.records(), results.environments()))
-    return compare(rows, evidence, judging_of(results), sentences, of_paper(paper))
+def of_results(results: ResultsFolder, rows: Sequence[Summary] | None = None) -> ExperimentCells:
+    """Return the cells of an open results folder, judged by what its config and its paper say.
 
-
-def experiment_of(results: ResultsFolder) -> str:
-    """Return the name of the config that results are of, without that of a profile."""
-    return Path(results.fact("config") or results.name).stem
-
-
-def evidence_of(results: ResultsFolder) -> Evidence:
-    """Return the runs and curves of a results folder that sentences are held against."""
-    records = located(results.records(), results.environments())
-    return Evidence.of(experiment_of(results), records, results.mean_curves())
-
-
-def judging_of(results: ResultsFolder) -> Judging:
-    """Return what the config of a results folder says of how they are judged."""
-    return Judging.model_validate(results.fact("judging") or {})
+    Parameters
+    ----------
+    results : ResultsFolder
+    rows : sequence of Summary, optional
+        Its rows of table.csv, where they were made before.
+    """
+    paper, config = results.fact("paper") or "", Path(results.fact("config") or results.name).stem
+    judging = Judging.model_validate(results.fact("judging") or {})
+    runs = located(results.records(), results.environments())
+    evidence = Evidence.of(config, runs, results.mean_curves())
+    rows = with_runs(summaries(results) if rows is None else rows, runs)
+    cells = compare(rows, evidence, judging, of_experiment(paper, config), of_paper(paper))
+    return ExperimentCells(paper, results.name, cells, config, evidence, judging.explained)
 
 
 def published_numbers(table: str) -> Iterator[tuple[int, Mapping[str, str], str]]:
@@ -278,8 +290,8 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     if len(named) != 1:
         return replace(cell, remark=f"{other} is not printed beside it")
     others = [result for result in rows if result.count and _answers_peer(result, named[0], row)]
-    if not others:
-        return replace(cell, remark=f"{other} was not run")
+    if len(others) != 1:
+        return replace(cell, remark=f"{other} was {'run with several settings' if others else 'not run'}")
     interval = judge.printed_ratio(printed[cell.column], named[0][cell.column])
     cell = replace(
         cell,

@@ -21,6 +21,7 @@ from mpu_bench.verdict.points import (
     Evidence,
     Point,
     alike,
+    curve_at,
     error_of_curve,
     name_of,
     points_of,
@@ -95,7 +96,7 @@ class Curve(NamedTuple):
 def _curve_rows(
     statement: CurveStatement | CriticalStatement, evidence: Evidence, where: Where, point: Mapping[str, Any]
 ) -> list[Summary]:
-    rows = selected(evidence.curves, where, point)
+    rows = curve_at(evidence, where, point, statement.against)
     return [row for row in rows if row.means.get(statement.quantity) is not None]
 
 

@@ -20,9 +20,10 @@ from mpu_bench.config.rules import (
     TrendStatement,
     Where,
 )
+from mpu_bench.errors import StoreError
 from mpu_bench.quantities import Record, is_accuracy, quantity_of
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable, with_runs
-from mpu_bench.results.means import Summary, curve_identity
+from mpu_bench.results.means import Summary, along, curve_identity
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import rules
 from mpu_bench.verdict.pairs import (
@@ -110,6 +111,22 @@ def selected(rows: Iterable[_Row], where: Where, point: Mapping[str, Any]) -> li
         rows = [row for row in rows if row.value(_COLUMNS[name]) == value or (any_budget and has_no_budget(row))]
     parameters = {name: value for name, value in point.items() if name not in _COLUMNS}
     return [row for row in rows if _has_parameters(row, where.parameters, parameters)]
+
+
+def curve_at(evidence: Evidence, where: Where, point: Mapping[str, Any], axis: str) -> list[Summary]:
+    """Return the rows of the mean curve that is meant by ``where`` at a point; runs of one position each are one, too.
+
+    Raises
+    ------
+    StoreError
+        If several curves are meant: which of them is at a position, nothing says.
+    """
+    rows = selected(evidence.curves, where, point)
+    curves = [(row.experiment, *curve_identity(row)) for row in rows]
+    positions = {(curve, along(row, axis)) for curve, row in zip(curves, rows, strict=True)}
+    if 1 < (several := len(set(curves))) < len(positions):
+        raise StoreError(f"{name_of(point, words_of(where))}: {several} curves; name its parameters")
+    return rows
 
 
 def _has_parameters(row: Record, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
@@ -231,7 +248,7 @@ def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, poi
     that of a mean is the mean of theirs.
     """
     dataset, most = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
-    known = [row for row in selected(evidence.curves, where, point) if row.means.get(quantity) is not None]
+    known = [row for row in curve_at(evidence, where, point, "passes") if row.means.get(quantity) is not None]
     rows = [row for row in known if ((row.means.get("passes") or math.inf) <= most) != after.later]
     if not rows:
         return Sample({}, False, dataset, is_of_curve=True)
@@ -289,8 +306,9 @@ def _error_of(sample: Sample) -> float | None:
 
 
 def logarithms(sample: Sample) -> Sample:
-    """Return the sample of the logarithms of values above zero."""
-    return sample._replace(values={key: math.log(value) for key, value in sample.values.items() if value > 0})
+    """Return the sample of the logarithms of its values; none where one of them has none."""
+    values = sample.values if min(sample.values.values(), default=0.0) > 0 else {}
+    return sample._replace(values={key: math.log(value) for key, value in values.items()})
 
 
 def _over(

@@ -181,7 +181,7 @@ def _nearly_at_most(ranks: NDArray[np.float64], largest: float) -> float:
 
 
 def _rounded(differences: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
-    """Return differences of numbers up to `largest` without the digits that are rounding only."""
+    """Return numbers, or differences of such, up to `largest` without the digits that are rounding only."""
     return np.round(differences, _DIGITS - int(np.ceil(np.log10(largest)))) if largest > 0 else differences
 
 
@@ -195,7 +195,7 @@ def friedman(
     values : array, shape (N, k)
         Of k solvers on N datasets, as `matched` returns them.
     best : {"lowest", "highest"}
-        Which value gets rank 1; equal values share the mean of their ranks.
+        Which value gets rank 1; values that are equal but for rounding share the mean of their ranks.
     corrected : bool
         Whether the statistic is divided by what ties take from the variance of the ranks, as programs do; Demšar's
         formula does not.
@@ -208,7 +208,8 @@ def friedman(
     datasets, k = values.shape
     if datasets < 2 or k < 2:
         raise StoreError(f"Friedman's test needs two datasets and two solvers; there are {datasets} and {k}")
-    ranks = scipy.stats.rankdata(values if best == "lowest" else -values, axis=1)
+    rounded = np.array([_rounded(row, float(np.abs(row).max())) for row in values])
+    ranks = scipy.stats.rankdata(rounded if best == "lowest" else -rounded, axis=1)
     average = ranks.mean(axis=0)
     most = datasets * (k - 1)  # the statistic where all datasets rank alike
     variance = ranks.var(axis=1).sum() if corrected else datasets * (k**2 - 1) / 12

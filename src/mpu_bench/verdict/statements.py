@@ -36,6 +36,7 @@ from mpu_bench.verdict.points import (
     Sample,
     alike,
     apart_of,
+    curve_at,
     entry_at,
     logarithms,
     name_of,
@@ -146,7 +147,7 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
         else:
             apart = apart_of(of, than)
             allowed = statement.within or (alike(statement.quantity, than.mean) if than.values else 0.0)
-        words = _both(of, than, statement, other) if apart else ""
+        words = _both(of, than, statement, other) if of.values and than.values else ""
         points.append(Point(name, _near(apart, allowed), words))
     return points
 
@@ -245,13 +246,14 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         result = verdict_at(Difference(min(mean - low, high - mean), error)) if slopes else Verdict.NOT_RUN
         for member in members:
             is_there = slopes and selected(evidence.runs, statement.of, member)
-            points.append(Point(name_of(member), result if is_there else Verdict.NOT_RUN, f"slope {mean:.3f}"))
+            outcome = (result, f"slope {mean:.3f}") if is_there else (Verdict.NOT_RUN, "")
+            points.append(Point(name_of(member), *outcome))
     return points
 
 
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
     if statement.against in _ALONG_CURVES:  # of the same runs
-        curves = [row for member in members for row in selected(evidence.curves, statement.of, member)]
+        curves = [row for member in members for row in curve_at(evidence, statement.of, member, statement.against)]
         return why_disturbed(statement.quantity, runs_of(curves))
     measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).sample.values]
     sides = [entry.sample.runs for entry in measured]
@@ -283,7 +285,7 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
 def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> tuple[Any, Any]:
     rows = [
         (x, y)
-        for row in selected(evidence.curves, statement.of, point)
+        for row in curve_at(evidence, statement.of, point, statement.against)
         if (x := along(row, statement.against)) and (y := row.means.get(statement.quantity))
         if (statement.start or 0) <= x <= (statement.up_to or math.inf)
     ]
@@ -345,7 +347,7 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     return [
         Point(dataset, Verdict.NOT_COMPARABLE, reasons[dataset])
         if dataset in reasons
-        else Point(dataset, result if dataset in values else Verdict.NOT_RUN, words)
+        else Point(dataset, *((result, words) if dataset in values else (Verdict.NOT_RUN, "")))
         for dataset in statement.datasets
     ]
 

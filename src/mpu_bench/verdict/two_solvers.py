@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -132,11 +132,15 @@ def _settings(run: Record) -> dict[str, str]:
 
     And whether it was ``tuned``: the values that were chosen for it are no settings.
     """
-    settings = {name: short(value) for name, value in parameters_in(run.parameters).items()} | {"kernel": run.kernel}
-    settings["tuned"] = "yes" if run.tuned else "no"
-    if run.budget_vectors is not None:
-        settings["budget"] = str(run.budget_vectors)
-    return settings
+    parameters = {name: short(value) for name, value in parameters_in(run.parameters).items()}
+    settings = {"class_weight": "none"} | parameters | {"kernel": run.kernel, "tuned": "yes" if run.tuned else "no"}
+    return settings | ({} if run.budget_vectors is None else {"budget": str(run.budget_vectors)})
+
+
+def _conditions(run: Record) -> dict[str, str]:
+    """Return what else must be alike, as far as it is recorded, for numbers to speak of the solvers alone."""
+    names = [name for name in ("n", "n_test", "threads") if run.value(name) is not None]
+    return {name: str(run.value(name)) for name in names} | {"changes from the config": run.overridden or "nothing"}
 
 
 class Sides:
@@ -203,10 +207,10 @@ class Sides:
         ]
 
     def unlike(self) -> list[str]:
-        """Return which parameters, or kernels, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
+        """Return which parameters, or sizes of the data, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
         unlike: dict[str, dict[str, None]] = {}
         for (dataset, _), (first, second) in self._blocks.items():
-            settings = _settings(first[0]), _settings(second[0])
+            settings = [_settings(side[0]) | _conditions(side[0]) for side in (first, second)]
             for name, value in settings[0].items():
                 other = settings[1].get(name, value)
                 if other != value and name not in _SAME_AS_BUDGET:
@@ -237,10 +241,11 @@ class Sides:
     def _compare(self, quantity: str) -> Iterator[Comparison]:
         over_datasets: dict[_Subject, list[Comparison]] = {}
         for (dataset, setting), (first, second) in self._blocks.items():
-            pairs, unit = _pairs(first, second, quantity)
+            pairs, unit, left = _pairs(first, second, quantity)
             if len(pairs):
                 subject = _Subject(setting, quantity, better_way(quantity, first[0]))
                 row = _on_dataset(dataset, subject, pairs, unit)
+                row = replace(row, remark="; ".join(filter(None, [row.remark, left])))
                 over_datasets.setdefault(subject, []).append(row)
                 yield row
         for subject, rows in over_datasets.items():
@@ -293,9 +298,10 @@ def _partners(first: Sequence[Record], second: Sequence[Record], quantity: str =
     return partners({run.pair: run for run in first}, {run.pair: run for run in second}, certain)
 
 
-def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str]:
-    """Return the pairs of a quantity, shape (N, 2), and what each is of: a seed or a split."""
+def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str, str]:
+    """Return the pairs of a quantity, shape (N, 2), what each is of, a seed or a split, and how many have no ratio."""
     by_split: dict[str, list[tuple[float, float]]] = {}
+    left = 0
     for one, other in _partners(first, second, quantity):
         a, b = one.judged(quantity), other.judged(quantity)
         if a is None or b is None or not comparable(quantity, [one], [other]):
@@ -304,10 +310,13 @@ def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> 
             continue
         if _is_difference(quantity) or min(a, b) > 0:
             by_split.setdefault(one.split or "", []).append((a, b))
+        else:
+            left += 1
     several = len(by_split) > 1
     means = [[fmean(side) for side in zip(*pairs, strict=True)] for pairs in by_split.values()]
     pairs = means if several else [pair for of_split in by_split.values() for pair in of_split]
-    return np.array(pairs, np.float64).reshape(len(pairs), 2), "split" if several else "seed"
+    words = f"without {left} pairs of numbers that are not all above 0" if left else ""
+    return np.array(pairs, np.float64).reshape(len(pairs), 2), "split" if several else "seed", words
 
 
 def _is_difference(quantity: str) -> bool:
