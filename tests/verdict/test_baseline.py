@@ -12,6 +12,7 @@ from mpu_bench import resources
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text
 from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
+from mpu_bench.report import checked
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
 from mpu_bench.verdict import baseline, comparison
@@ -139,6 +140,27 @@ def test_a_run_that_breaks_is_a_change(tmp_path):
         store.save(replace(record, status=RunStatus.CRASHED, reason="a signal", test_error=None), [], {"id": "x"})
     found = baseline.check(folder, tmp_path / "baseline")
     assert [run.mismatches for run in found.runs if run.mismatches] == [(Mismatch("crashed: a signal"),)]
+
+
+def test_a_run_that_vanished_is_not_among_those_compared(tmp_path):
+    folder = made_up.results(tmp_path)
+    stored.accept(folder, tmp_path / "baseline")
+    with Store(folder) as store:
+        store.save(replace(store.records()[0], status=RunStatus.TIMEOUT, test_error=None), [], {"id": "x"})
+    (line,) = checked.summaries([baseline.check(folder, tmp_path / "baseline")])
+    assert line.startswith("made-up, 1 of the baseline's 2 runs compared with ")
+
+
+def test_what_the_baseline_itself_measures_is_what_was_accepted():
+    """Its runs are the same: a mean, or a count, that is another is the code's."""
+    same = KEPT, CLAIM
+    assert baseline.changed(same, same, None, True) == []
+    fewer = replace(KEPT, count=4), replace(KEPT, verdict=Verdict.NOT_RUN, measured=None, count=0)
+    for now in (replace(KEPT, measured=15.2), *fewer, replace(CLAIM, points_measured=2)):
+        (change,) = baseline.changed([now], [KEPT if now.kind == "value" else CLAIM], None, True)
+        assert change.is_fault
+    (gone,) = baseline.changed([replace(fewer[1], parameters="{}")], [KEPT], None, True)
+    assert gone.words == "now without a verdict, baseline reproduced"
 
 
 def test_equal_verdicts_are_no_change():
