@@ -61,8 +61,9 @@ def test_what_has_changed_from_the_baseline_is_listed() -> None:
     run = Difference("adult mpu seed=0", {}, (Mismatch("updates", "5", "6", "-16.7%"),), 1.0, is_other=True)
     changes = [Change(CELL, "now not reproduced, baseline reproduced", True), Change(CELL, "by rounding", False)]
     kept, slower = Path("kept/tried"), [("a", "slower")]
-    check = Check(Path("results/tried"), "tried", [CELL], kept=kept, runs=[run], changes=changes, slower=slower)
-    text = printed(verdicts.print_changes, [check, Check(Path("results/new"), "new", [])])
+    kept_with = {"kept": kept, "runs": [run], "changes": changes, "slower": slower}
+    check = Check("", "tried", [CELL], folder=Path("results/tried"), **kept_with)
+    text = printed(verdicts.print_changes, [check, Check("", "new", [], folder=Path("results/new"))])
     for words in (
         "updates: now 5, baseline 6, -16.7%",
         "now not reproduced, baseline reproduced",

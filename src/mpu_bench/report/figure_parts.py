@@ -206,12 +206,6 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     return varied
 
 
-def budget_words(rows: Sequence[Row]) -> str:
-    """Return the budget of rows for a title, where there is one only."""
-    budgets = {row.budget_vectors for row in rows if row.budget_vectors}
-    return f", B = {budgets.pop():.0f}" if len(budgets) == 1 else ""
-
-
 def label(row: Row, varied: Mapping[str, set[str]], *leave_out: str) -> str:
     """Return what a solver is called in a legend, with its budget and its kernel where there are several."""
     names = varied.get(row.solver, ())

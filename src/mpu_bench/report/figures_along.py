@@ -114,7 +114,8 @@ def _panel(
         groups = _join_points(groups, rows)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]
     titles = DECLARED[axis].heading, DECLARED[quantity].heading
-    title = dataset + parts.budget_words([row for points in groups.values() for row in points])
+    budgets = {row.budget_vectors for points in groups.values() for row in points if row.budget_vectors}
+    title = f"{dataset}, B = {budgets.pop():.0f}" if len(budgets) == 1 else dataset
     if not DECLARED[quantity].is_in_percent:
         return Panel(title, *titles, tuple(series), y_log=True)
     of_dataset = [row for row in rows if row.dataset == dataset]

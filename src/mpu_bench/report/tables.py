@@ -84,14 +84,19 @@ class Table:
 
 def markdown(table: Table) -> str:
     """Return a table in Markdown, in which all words are words."""
-    headings, *rows = map(_markdown_cells, (spanned_headings(table), *table.rows))
-    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
+    return markdown_table(map(_markdown_cells, (spanned_headings(table), *table.rows)))
 
 
 def spanned_headings(table: Table) -> list[str]:
     """Return the headings in one line, each with what spans it before."""
     above = [name for name, span in table.groups or [("", len(table.headings))] for _ in range(span)]
     return [f"{name}: {heading}" if name else heading for name, heading in zip(above, table.headings, strict=True)]
+
+
+def markdown_table(lines: Iterable[Line]) -> str:
+    """Return lines of cells, each of them Markdown, as a table."""
+    headings, *rows = lines
+    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
 
 
 def _markdown_cells(line: Line) -> list[str]:
