@@ -421,3 +421,10 @@ def test_earlier_runs_and_changes_are_marked_and_have_no_command(tmp_path):
     assert text.count("changed: stop.passes = 3") == 1
     assert text.count("<summary>command</summary>") == 1
     assert ">0</small> of 1" in text or "0 of 1" in text
+
+
+def test_a_number_of_a_sentence_that_is_not_reproduced_is_listed():
+    found = Cell("value", column="size", sentence="forgetron-active-set-census", verdict=Verdict.NOT_REPRODUCED)
+    tables = [page.overview.PaperTable("forgetron-2005", "sentences", (found,))]
+    shown = page._page("forgetron-2005", [], tables)
+    assert [each["column"] for each in shown["contradicted"]] == ["size"]
