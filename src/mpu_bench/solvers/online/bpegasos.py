@@ -22,7 +22,7 @@ by one step for every example t = 1, 2, ... with the rate eta = 1 / (lambda t): 
 ||w||^2 is carried along: O(B) a step, O(B^2) for ``projection``. Two classes have one function (`expansion`).
 
 Of rows with few values in very many columns a merged vector has the non-zeros of both, ever more with the stream: a
-step reads all of the fuller one. With words, 76 in 47,000 columns a row, that takes some seventeen times as long as
+step reads all of the fuller one. With words, 76 in 47,000 columns a row, that takes some fifteen times as long as
 dense rows of 76 columns, and memory goes up to B d numbers; the other ways keep vectors as sparse as the rows.
 
 Counted, with |S| = B + 1 where one of them leaves: |S| kernel evaluations per example scored, and per vector that

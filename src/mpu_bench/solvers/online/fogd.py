@@ -26,6 +26,7 @@ from mpu_bench.core.blas1 import axpy, dot
 from mpu_bench.core.counters import INNER_PRODUCTS, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import FourierModel
+from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, nonzeros, squared_norms
 from mpu_bench.core.solver import Until
@@ -33,6 +34,9 @@ from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.kernels.matrix import refuse_overflow
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for, next_example, predict
+
+_COLUMNS_AHEAD = 4  # of the one that is added, whose frequencies are fetched
+_NUMBERS_OF_A_LINE = 8  # of a cache
 
 
 class Functions(NamedTuple):
@@ -137,7 +141,11 @@ def _lift(f, rows, i):
     frequencies, z, D = f.frequencies, f.features, f.frequencies.shape[1]
     angles = z[:D]
     angles[:] = 0.0
-    for k in range(nonzeros(rows, i, f.indices, f.values)):
+    count = nonzeros(rows, i, f.indices, f.values)
+    for k in range(count):
+        soon = np.int64(f.indices[min(k + _COLUMNS_AHEAD, count - 1)])
+        for at in range(0, D, _NUMBERS_OF_A_LINE):
+            prefetch(frequencies, soon * D + at)
         axpy(f.values[k], frequencies[f.indices[k]], angles, D)
     for k in range(D):
         angle = angles[k]
