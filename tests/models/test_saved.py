@@ -158,6 +158,13 @@ def test_what_is_no_real_number_is_one_message(dtype: Any) -> None:
         saved("linear").predict(np.zeros((2, FEATURES), dtype))
 
 
+def test_a_sparse_matrix_whose_index_names_no_column_is_refused() -> None:
+    rows = scipy.sparse.csr_array(np.eye(2, FEATURES))
+    rows.indices[1] = FEATURES
+    with pytest.raises(DataError, match="the rows are no valid sparse matrix: "):
+        saved("linear").predict(rows)
+
+
 def test_a_row_whose_score_is_not_finite_is_named() -> None:
     model = SavedModel(LinearModel(np.full((1, FEATURES), 1e200)), Classes.of([0, 1]), FEATURES)
     rows = np.zeros((3, FEATURES))
@@ -228,8 +235,9 @@ def test_a_table_of_arrow_has_names_for_its_columns() -> None:
 
 def test_a_masked_value_is_missing() -> None:
     hidden = np.ma.masked_array(raw_rows(2), mask=np.eye(2, FEATURES))
-    with pytest.raises(DataError, match="row 1 contains a value that is not a finite number"):
-        saved("linear").scores(hidden)
+    for masked in (hidden, hidden.astype(np.int64)):
+        with pytest.raises(DataError, match="row 1 contains a value that is not a finite number"):
+            saved("linear").scores(masked)
     table = Table(columns=(NumberColumn(name="a", fill=7.0), NumberColumn(name="b")))
     rows = SavedModel(LinearModel(np.ones((1, 2))), Classes.of([0, 1]), 2, table)
     shown = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]])

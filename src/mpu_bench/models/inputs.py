@@ -33,12 +33,15 @@ def array_rows(X: Any, features: int) -> Rows:
         return X
     sparse = scipy.sparse.issparse(X)
     try:
-        matrix: Any = scipy.sparse.csr_array(X) if sparse else np.ma.filled(X, np.nan)
+        matrix: Any = scipy.sparse.csr_array(X) if sparse else np.asanyarray(X)
         if matrix.dtype.kind in "cmM":  # of which numpy would make a part, or days, without a word
             raise TypeError(f"they are of type {matrix.dtype}")
         matrix = matrix if matrix.dtype in _FLOATS else matrix.astype(np.float64)
+        if sparse:
+            matrix.check_format()  # compiled code looks at no bounds
     except (TypeError, ValueError) as error:
-        raise DataError(f"the rows are not numeric: {error}") from None
+        raise DataError(f"the rows are {'no valid sparse matrix' if sparse else 'not numeric'}: {error}") from None
+    matrix = matrix if sparse else np.ma.filled(matrix, np.nan)  # a masked value is a missing one
     if matrix.ndim != 2 or matrix.shape[1] != features:
         shape = " x ".join(map(str, matrix.shape))
         raise DataError(f"the rows are an array of {shape}, where the model takes {features:,} columns")
