@@ -66,7 +66,7 @@ published: mpu-table1
         ("solvers: [dcd]\nkernel: {gaussian: {gamma: 1}}", "line 4: kernel: solver 'dcd' is linear only"),
         (
             "solvers: [{bpegasos: {vectors: 1}}]\nkernel: {gaussian: {gamma: 1}}",
-            "line 3: solvers.bpegasos: bpegasos: vectors is 1; merging needs",
+            "line 3: solvers.bpegasos: bpegasos: vectors is 1; it must be at least 2 for maintenance: merging",
         ),
         ("solvers: [dcd]\nkernel: {linear: {normalize: true}}", "line 4: kernel: solver 'dcd' is linear only"),
         ("solvers: [perceptron]\nkernel: gaussian", "give either gamma or sigma2"),

@@ -153,6 +153,8 @@ class WeightedClassifier(SolverClassifier):
         """Fit the rows that have a weight."""
         weighted = np.flatnonzero(weights)
         left = np.unique(labels[weighted])
+        if len(left) < 2:
+            raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
         if len(left) < len(self.classes_):
             name = self.classes_[np.setdiff1d(labels, left)[0]]
             raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
