@@ -29,13 +29,20 @@ def document() -> ModuleType:
 
 
 @cache
+def made() -> dict[str, str]:
+    """Return what is made while the site is built, by its path below docs."""
+    made_pages: dict[str, str] = document().pages()
+    return made_pages
+
+
+@cache
 def pages() -> dict[str, str]:
     """Return the text of every page, by its path in the checkout, those that are made while the site is built, too."""
     paths = [README, *sorted(DOCS.rglob("*.md"))]
     written = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    made = {f"docs/{path}": text for path, text in document().pages().items() if path.endswith(".md")}
-    assert not written.keys() & made.keys()
-    return written | made
+    further = {f"docs/{path}": text for path, text in made().items() if path.endswith(".md")}
+    assert not written.keys() & further.keys()
+    return written | further
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from documentation import DOCS, README, ROOT, document, pages
+from documentation import DOCS, README, ROOT, document, made, pages
 
 RUN = "run python scripts/document.py"
 
@@ -51,8 +51,7 @@ def test_links_lead_somewhere(page: str) -> None:
         if name.startswith("https://"):
             continue
         path = os.path.normpath((Path(page).parent / name).as_posix() if name else page)
-        made = path.removeprefix("docs/") in document().pages()
-        assert made or (ROOT / path).exists() or path in pages(), f"{page}: {target}"
+        assert path.removeprefix("docs/") in made() or (ROOT / path).exists() or path in pages(), f"{page}: {target}"
         if anchor:
             headings = re.findall(r"^#+ (.*)$", pages()[path], re.MULTILINE)
             assert anchor in {re.sub(r"[^\w\- ]", "", each).lower().replace(" ", "-") for each in headings}, target
