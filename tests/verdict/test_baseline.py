@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import stored
-from mpu_bench import resources
+from mpu_bench import plan, resources
 from mpu_bench.errors import StoreError
 from mpu_bench.files import csv_text
 from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
@@ -300,6 +300,15 @@ def solvers_of(folder):
 
 
 CI = sorted(path.parent.name for path in (ROOT / "results/baseline").glob("*-ci/runs.csv"))
+
+
+@pytest.mark.parametrize("name", CI)
+def test_the_runs_of_a_profile_for_ci_are_all_in_the_baseline(tmp_path, name):
+    """A result of an older version of a solver, or of another choice of parameters, would be compared with none."""
+    planned = {run.run_id for run in plan(name.removesuffix("-ci"), profile="ci", results=tmp_path).runs}
+    with open_results(ROOT / "results/baseline" / name) as results:
+        kept = {record.run_id for record in results.records()}
+    assert planned - {""} <= kept, f"mpu-bench run {name.removesuffix('-ci')} --profile ci; scripts/accept.py"
 
 
 @pytest.mark.parametrize("name", CI)
