@@ -22,7 +22,11 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 Metric = Literal["accuracy", "balanced-accuracy", "f1", "auc", "average-precision"]
 _LARGEST_SECONDS = 7 * 24 * 3600.0
 INTERRUPTION = "interrupted: finished runs are saved; run the same command again for the rest"
-SO_FAR = "interrupted: what was found so far is kept "  #: in a folder
+
+
+def kept_in(folder: Path, is_interrupted: bool) -> str:
+    """Return how the line begins that says what is in a folder."""
+    return f"interrupted: what was found so far is kept in {folder}: " if is_interrupted else f"in {folder}: "
 
 
 def console(*, stderr: bool = False) -> Terminal:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mpu_bench.cli import streaming
 from mpu_bench.cli.adding import wishes_of
-from mpu_bench.cli.options import FAILED, INTERRUPTED, SO_FAR, TryOptions, console, say
+from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, kept_in, say
 from mpu_bench.config.schema import bytes_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
@@ -293,7 +293,7 @@ def _keep(
     ]
     page = choice.page(outcome, name, [*lines, *failures], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
-    say(f"{SO_FAR * is_interrupted}in {folder}: report.html, {', '.join(entry.partition(':')[0] for entry in written)}")
+    say(kept_in(folder, is_interrupted) + ", ".join(["report.html", *(entry.partition(":")[0] for entry in written)]))
     return outcome.chosen is not None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mpu_bench.cli.options import FAILED, INTERRUPTED, SO_FAR, TryOptions, console, say
+from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, kept_in, say
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
 from mpu_bench.display.terminal import Drawn
@@ -96,10 +96,8 @@ def judge_online(
         if stream.is_better:
             model_of(stream.finished(), source, **{LEARNED_TEST_ROWS: True}).save(folder / "model.mpu")
     _print(stream, name)
-    say(
-        f"{SO_FAR * stream.is_interrupted}in {folder}: "
-        f"{', '.join(file_name for file_name in _WRITTEN if (folder / file_name).exists())}"
-    )
+    there = ", ".join(file_name for file_name in _WRITTEN if (folder / file_name).exists())
+    say(kept_in(folder, stream.is_interrupted) + there)
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
 
 

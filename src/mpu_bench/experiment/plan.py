@@ -283,6 +283,10 @@ class PlannedRun:
         """The key of the machine code that it needs; empty while its data are not there."""
         return machine_code.code_of(self.run, self.description.storage) if self.description else ""
 
+    def is_settled(self, needs: Needs) -> bool:
+        """Return whether its parameters are known before any other run is executed."""
+        return self.run.solver.tuning is None and needs[self.run_id].keys().isdisjoint(INDISPENSABLE)
+
     def record(self) -> Record:
         """Return what is known of it before running."""
         solver, known, trial = self.run.solver, self.description, self.run.trial

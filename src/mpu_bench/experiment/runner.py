@@ -182,11 +182,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         )
         if missing:
             pool.get_ready()  # while the machine is described
-            codes = {
-                planned_run.code: planned_run.run
-                for planned_run in missing  # of those whose parameters are known before any other run is executed
-                if planned_run.run.solver.tuning is None and needs[planned_run.run_id].keys().isdisjoint(INDISPENSABLE)
-            }
+            codes = {planned_run.code: planned_run.run for planned_run in missing if planned_run.is_settled(needs)}
             machine_code.compile_ahead(codes, home, limits=experiment.limits, pool=pool, progress=listener.progress)
             groups = _groups(experiment, planned, done, store)
             matrices = folder.absolute() / MATRICES
@@ -214,7 +210,8 @@ def model_files(chosen: ChosenRuns, planned: Sequence[PlannedRun]) -> dict[str, 
 
     Runs of the same data by two names have one key, and a file by each name.
     """
-    paths, selected = dict[str, list[Path]](), set(map(id, chosen.runs if chosen.options.save_models else ()))
+    paths: dict[str, list[Path]] = {}
+    selected = set(map(id, chosen.runs)) if chosen.options.save_models else set()
     for planned_run in planned:
         is_saved = (
             planned_run.run.trial is None and planned_run.run_id and planned_run.run.solver.name not in OPTIMUM_SOLVERS
@@ -302,10 +299,7 @@ class _Session:
                     heapq.heappush(ready, indices[key])
                 outcomes: list[Outcome | None] = []
                 if not ready or not self.pool.has_room:
-                    outcome = self.pool.next_outcome(
-                        lambda task, news: self.listener.news(self._started[task.run_id].planned.run, news)
-                    )
-                    outcomes.append(outcome)
+                    outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
                     if outcome.environment is None:  # of this machine, and for workers that start later
                         self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
                     if outcome.task.run_id in self._optima and outcome.record.is_finished:
@@ -372,6 +366,9 @@ class _Session:
             return Outcome(task, Record(status=RunStatus.ERROR, reason=failure), [])
         cached = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if cached is None else Outcome(task, *cached)
+
+    def _pass_on(self, task: Task, news: News) -> None:
+        self.listener.news(self._started[task.run_id].planned.run, news)
 
     def _save(self, outcome: Outcome) -> None:
         started = self._started.pop(outcome.task.run_id)

@@ -105,7 +105,7 @@ def sentences(outcome: Outcome, name: str) -> list[str]:
 
 
 def _what(outcome: Outcome, chosen: Row, name: str) -> str:
-    words, (best, ahead) = METRICS[outcome.metric], outcome.best
+    words, best, ahead = METRICS[outcome.metric], outcome.best_choosable, outcome.best_validated
     is_whole = chosen.rows == outcome.all_rows
     rows = f"all {chosen.rows:,} rows" if is_whole else f"{chosen.rows:,} of {outcome.all_rows:,} rows"
     why = f"it has the best validation {words}"

@@ -64,11 +64,15 @@ def layouts() -> dict[str, Layout]:
         if name not in published.names():
             raise file.root.unknown("table", name, published.names())
         columns = list(published.table(name)[0])
-        numbers = [number if isinstance(number, str) else number.column for number in layout.numbers]
-        for column in [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]:
+        for column in _columns_named(layout):
             if column not in columns:
                 raise file[name].unknown("column", column, columns)
     return read
+
+
+def _columns_named(layout: Layout) -> list[str]:
+    numbers = [number if isinstance(number, str) else number.column for number in layout.numbers]
+    return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
 def table(name: str, cells: Sequence[Cell], others: Sequence[tuple[str, Cell]] = ()) -> Table | None:

@@ -150,16 +150,7 @@ def latex(table: Table) -> str:
 def _latex_lines(row: Line) -> Iterator[Line]:
     """Yield a row, and below it what was measured of its reported values, if anything was."""
     yield row
-    below = [
-        _Below(
-            ", ".join(
-                f"{value.text} {value.verdict.mark if value.verdict else ''}".strip()
-                for value in getattr(cell, "measured", ())
-                if value.text
-            )
-        )
-        for cell in row
-    ]
+    below = [_Below(", ".join(_marked(value) for value in getattr(cell, "measured", ()) if value.text)) for cell in row]
     if any(below):
         yield below
 
@@ -168,6 +159,10 @@ class _Below(str):
     """The measured values of a cell, below its reported one."""
 
     __slots__ = ()
+
+
+def _marked(measured: Measured) -> str:
+    return f"{measured.text} {measured.verdict.mark if measured.verdict else ''}".strip()
 
 
 def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:

@@ -34,16 +34,17 @@ def machine_of(environment: Machine) -> str | None:
     return None if None in parts else json.dumps([*parts, environment.get("host")])
 
 
+def version_of(environment: Machine) -> str | None:
+    """Return the commit of mpu-bench, or its release where it is installed without one; None where it is not known."""
+    return environment.get("commit") or (environment.get("versions") or {}).get("mpu-bench")
+
+
 def located(records: Sequence[Record], environments: Iterable[Machine]) -> list[Record]:
     """Return the runs, each with the machine that it was ``made_on`` and the version that it was ``made_by``.
 
-    That is the commit of mpu-bench, or its release where it is installed without one. Both are None where they are not
-    known.
+    Both are None where they are not known.
     """
-    known = {
-        machine["id"]: (machine_of(machine), machine.get("commit") or (machine.get("versions") or {}).get("mpu-bench"))
-        for machine in environments
-    }
+    known = {machine["id"]: (machine_of(machine), version_of(machine)) for machine in environments}
     origins = [known.get(record.machine, (None, None)) for record in records]
     return [replace(record, made_on=on, made_by=by) for record, (on, by) in zip(records, origins, strict=True)]
 

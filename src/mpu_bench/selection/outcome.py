@@ -175,10 +175,14 @@ class Outcome:
         return self.score(row) > row.constant and is_beyond_chance
 
     @property
-    def best(self) -> tuple[Row | None, Row | None]:
-        """The best on the validation set of those that could be chosen, and of all, which may be too large."""
-        able = choosable(self.rows, self.with_references), validated(self.rows, self.with_references)
-        return min(able[0], key=_by_error, default=None), min(able[1], key=_by_error, default=None)
+    def best_validated(self) -> Row | None:
+        """The best on the validation set, of this project or, with them, of references; it may be too large."""
+        return min(validated(self.rows, self.with_references), key=_by_error, default=None)
+
+    @property
+    def best_choosable(self) -> Row | None:
+        """The best on the validation set of those that could be chosen."""
+        return min(choosable(self.rows, self.with_references), key=_by_error, default=None)
 
     @property
     def constant(self) -> Row | None:

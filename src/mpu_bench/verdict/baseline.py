@@ -157,7 +157,8 @@ def changed(
     changes += [
         Change(cell, "the baseline has no verdict on it", True) for cell in new if cell.verdict != Verdict.NOT_RUN
     ]
-    lost = [c for c in gone if runs is None or (_printed_at(c) not in present and not _is_timed(c))]
+    may_be_absent = runs is not None
+    lost = [cell for cell in gone if not may_be_absent or (_printed_at(cell) not in present and not _is_timed(cell))]
     return changes + [Change(cell, f"now without a verdict, baseline {_verdict(cell)}", True) for cell in lost]
 
 

@@ -72,9 +72,7 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     except StoreError as error:
         return replace(cell, remark=str(error))
     cell = _with_points(cell, points, getattr(statement, "most", False))
-    trained = [run for run in evidence.runs if run.train_seconds is not None]
-    is_open = bool(trained) and all(run.comparable_seconds is None for run in trained)
-    if cell.timed and cell.verdict == Verdict.NOT_RUN and is_open:  # nothing says of any that it is undisturbed
+    if cell.timed and cell.verdict == Verdict.NOT_RUN and _lacks_seconds(evidence):
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
     if cell.timed and cell.points_measured:
         return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
@@ -101,12 +99,19 @@ def _versions(statement: Statement, evidence: Evidence) -> str:
     return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in compared))
 
 
+def _lacks_seconds(evidence: Evidence) -> bool:
+    """Return whether there are runs that trained, and nothing says of any that its seconds are undisturbed."""
+    trained = [run for run in evidence.runs if run.train_seconds is not None]
+    return bool(trained) and all(run.comparable_seconds is None for run in trained)
+
+
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     """Return a claim's cell with what its points say."""
     measured = sum(point.is_measured for point in points)
     verdict = verdict_of(points, most)
     against = [point for point in points if point.verdict is Verdict.CONTRADICTED]
-    words = _shown(against or [p for p in points if p.verdict in _OPEN or (p.words and not p.is_measured)])
+    unclear = [point for point in points if point.verdict in _OPEN or (point.words and not point.is_measured)]
+    words = _shown(against or unclear)
     p_value = p_value_over(points) if verdict == Verdict.CONTRADICTED and not most else None
     if p_value is not None and p_value > rank_tests.LEVEL:
         words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")

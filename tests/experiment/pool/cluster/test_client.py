@@ -28,7 +28,7 @@ from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool, portable_options
+from mpu_bench.experiment.pool.cluster.client import MOST_ASKED, MOST_LOSSES, ClusterPool, portable_options
 from mpu_bench.experiment.pool.cluster.host import About, Made, Refused, Request
 from mpu_bench.quantities import Ending, Record, RunStatus
 
@@ -153,7 +153,7 @@ def test_a_worker_that_cannot_be_asked_is_left_out_and_said_once() -> None:
         for _ in range(10):
             pool._look()
         assert list(pool._workers) == ["one"]
-    assert client.asked.count("deaf") == MOST_LOSSES
+    assert client.asked.count("deaf") == MOST_ASKED
     assert [line for line in said if "deaf" in line] == [
         "left out: worker deaf cannot say who it is (PermissionError: [Errno 13] data)"
     ]

@@ -44,7 +44,8 @@ from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import plain
 
-MOST_LOSSES = 3  #: machines that may be lost with a run, and how often a worker is asked who it is
+MOST_LOSSES = 3  #: machines that may be lost with a run
+MOST_ASKED = 3  #: times that a worker is asked who it is
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
 _SECONDS_TO_RECEIVE = 120.0
 _SECONDS_FOR_WORKERS = 600.0  # for which a cluster without a worker is waited for, at first and later
@@ -182,7 +183,7 @@ class ClusterPool(Pool):
                 raise ClusterError(
                     f"{self._address}: no worker connected in {_SECONDS_FOR_WORKERS:g} seconds"
                 ) from None
-            for _ in range(MOST_LOSSES):
+            for _ in range(MOST_ASKED):
                 if not (self._workers or self._left_out):
                     self._look()
         if not self._workers:
@@ -245,7 +246,7 @@ class ClusterPool(Pool):
         self._workers |= {address: fitting[address] for address, error in enlisted.items() if error is None}
         for address, answer in (answers | enlisted).items():
             self._silent[address] += isinstance(answer, OSError)  # of one that has just gone, too
-            is_asked_again = isinstance(answer, OSError) and self._silent[address] < MOST_LOSSES
+            is_asked_again = isinstance(answer, OSError) and self._silent[address] < MOST_ASKED
             if answer is not None and (misfit := _misfit(answer)) and not is_asked_again:
                 self._left_out.add(address)
                 self._say(f"left out: worker {address}{misfit}")
