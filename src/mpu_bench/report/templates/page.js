@@ -319,7 +319,7 @@ function drawCurves(panel, hidden, width) {
     width, height: HEIGHT, title: panel.title, legend: { show: false },
     scales: { x: { time: false, distr: panel.x_log ? 3 : 1, range: wider(panel.x_log, panel.entry) },
       y: { distr: panel.y_log ? 3 : 1, range: panel.limits.length ? () => panel.limits : wider(panel.y_log) } },
-    axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 46 }],
+    axes: [axis(panel.x_label, panel.x_log), { ...axis(panel.y_label, panel.y_log), size: 50 }],
     cursor: { focus: { prox: 30 }, drag: { x: true, y: true, uni: 20 } },
     focus: { alpha: 0.3 },
     series: [{ label: panel.x_label },
