@@ -41,11 +41,10 @@ PLACES = [
     b"", b"//",
 ]  # fmt: skip
 DATES = [
-    b"1", b"-1", b"\xb2", b"9" * 25, b"Fri, 31 Dec 9999 23:59:59 GMT",
-    b"Wed, 99999999999999999999 Oct 2099 07:28:00 GMT",
-    b"Wed, 21 Oct 2015 07:28:00 +9999999999", b"nan", b"soon", b"Wed, 01 Jan 2020 00:00:00 GMT", b"0 0 0 0 0 0",
+    b"1", b"-1", b"\xb2", b"9" * 25, b"Fri, 31 Dec 9999 23:59:59 GMT", b"nan", b"soon",
+    b"Wed, 01 Jan 2020 00:00:00 GMT", b"0 0 0 0 0 0",
 ]  # fmt: skip
-TAGS = [b'"1"', b'W/"1"', b"1", b'"' + b"a" * 40_000 + b'"', b'"\xff"', b'"a\r\n b"', b'"\x00"']
+TAGS = [b'"1"', b'W/"1"', b"1", b'"' + b"a" * 40_000 + b'"', b'"\xff"']
 NAMES: dict[bytes, list[bytes]] = {
     b"Content-Length": NUMBERS,
     b"Content-Range": RANGES,

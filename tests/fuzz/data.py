@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import hashlib
 import importlib
@@ -37,7 +36,6 @@ from mpu_bench.data.download import compression, fetch
 from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
 from mpu_bench.data.download.errors import SourceError
 from mpu_bench.data.download.integrity import digest_file, read_pin
-from mpu_bench.data.download.partial import PartialDownload
 from mpu_bench.data.download.progress import SILENT
 from mpu_bench.data.prepare import generators
 from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder, preprocessing_of
@@ -343,7 +341,6 @@ _PIN = {
     "time": "2026-01-01T00:00:00+00:00",
     "modified": 1,
 }
-_NOTE = {"etag": '"abc"', "last_modified": "Wed, 21 Oct 2015 07:28:00 GMT", "total": len(TEXT)}
 
 
 def _home(name: str, **files: bytes) -> DataDirectory:
@@ -360,20 +357,6 @@ def _read_pin(data: bytes) -> None:
     read_pin(_FILE, home)
     fetch.have(_FILE, home)
     fetch.fetch(_FILE, home)
-
-
-def _read_note(data: bytes) -> None:
-    home = _home("notes")
-    path = home.partial_path(_FILE, _FILE.urls[0])
-    path.write_bytes(TEXT[:100])
-    path.with_name(path.name + ".json").write_bytes(data)
-    for file in (_FILE, _KNOWN):
-        partial_file = PartialDownload(file, home, _FILE.urls[0])
-        str((partial_file.continuable, partial_file.complete, partial_file.validators.if_range))
-        with contextlib.suppress(SourceError):
-            partial_file.check_size(max(file.bytes or 0, partial_file.size))
-            partial_file.check_size(partial_file.validators.total or 0)
-        partial_file.discard()
 
 
 _OWN_CARD = _card("svmlight", 4, "positive: [b]\n", SVMLIGHT[0])
@@ -533,7 +516,7 @@ def targets() -> list[Target]:
         for text in DELIMITED
     ]
     answers = partial(bent_words, words=WORDS_OF_ANSWERS, separators=b" :\r\n/-")
-    of_json = mutator_of_json(lambda: (*_PIN, *_NOTE, "arrays", "content"))
+    of_json = mutator_of_json(lambda: (*_PIN, "arrays", "content"))
     prepared = [
         Target(
             f"prepare-{kind}",
@@ -579,15 +562,12 @@ def targets() -> list[Target]:
         ),
         Target("idx", _read_idx, lambda: [SEPARATOR.join(IDX)], (_covered("readers.idx"),), 8),
         Target("pin", _read_pin, lambda: [json.dumps(_PIN).encode()], (_covered("download.integrity"),), 3, of_json),
-        Target(
-            "note", _read_note, lambda: [json.dumps(_NOTE).encode(), b"{}"], (_covered("download.partial"),), 6, of_json
-        ),
         Target("meta", _read_meta, lambda: [_prepared()[1]], (_covered("prepare.load"),), 2, of_json),
         Target(
             "answers",
             _read_answers,
             lambda: [bytes([k]) + each for k in (0, 1) for each in ANSWERS],
-            (_covered("download.http"), _covered("download.fetch")),
+            (_covered("download.transfer"), _covered("download.fetch")),
             4,
             answers,
             WORDS_OF_ANSWERS,

@@ -11,8 +11,7 @@ from mpu_bench import published, solvers
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
-from mpu_bench.data.download.address import shown
-from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile, shown
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.display.terminal import Drawn, Terminal
 from mpu_bench.errors import ConfigError, nearest

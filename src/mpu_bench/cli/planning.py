@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.filesize import decimal
 
 from mpu_bench.cli.listing import columns
-from mpu_bench.data.download.address import shown
-from mpu_bench.data.download.cache import RemoteFile
+from mpu_bench.data.download.cache import RemoteFile, shown
 from mpu_bench.display.live import number_of_runs
 from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.experiment.estimates import Estimate

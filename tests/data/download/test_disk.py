@@ -55,9 +55,9 @@ def test_a_disk_that_fills_up_with_the_last_note(
         patch.setattr("mpu_bench.data.download.integrity.write_text", full)
         assert "The disk is full" in message(file, home)
     part = home.partial_path(file, server.url("a9a")).name
-    assert left(home) == [part, f"{part}.json"]
+    assert left(home) == [part, f"{part}.tag"]
     assert fetch(file, home).path.read_bytes() == DATA
-    assert server.count("a9a") == 1
+    assert server.ranges("a9a") == [None, "bytes=300000-"]
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ class TestFetch:
         file = known("a9a", server.put("a9a", DATA))
         first = fetch(file, home)
         monkeypatch.setattr(
-            "mpu_bench.data.download.fetch.digest_file", lambda *_arguments: pytest.fail("the file was read again")
+            "mpu_bench.data.download.integrity.digest_file", lambda *_arguments: pytest.fail("the file was read again")
         )
         assert fetch(file, home) == first
         assert have(file, home)
@@ -236,10 +236,9 @@ class TestObstacle:
 CHILD = """
 import sys
 from pathlib import Path
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.download.progress import Lines
-from mpu_bench.data.download.cache import RemoteFile
 
 folder, url, digest = sys.argv[1:]
 lines = Lines(lambda line: print(line, flush=True))

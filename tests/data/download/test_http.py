@@ -198,15 +198,6 @@ class TestLimit:
         file = RemoteFile("a9a", (liar, server.put("a9a", DATA)), (SHA256,), bytes=len(DATA))
         assert fetch(file, home).origin == server.url("a9a")
 
-    def test_a_body_without_end_and_size_fills_no_disk(
-        self, server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        url = server.put("a9a", DATA, Answer(length=False, chunked=True))
-        monkeypatch.setattr("shutil.disk_usage", lambda _path: type("Usage", (), {"free": 150_000})())
-        text = failure(unhashed(url), home)
-        assert "the server does not say how much it sends, and has sent more than 150.0 kB" in text
-        assert not list((home.folder / "files").iterdir())
-
     @pytest.mark.parametrize(
         ("expected", "answer", "asked"),
         [(300_000, Answer(), 0), (None, Answer(), 1), (None, Answer(length=False, chunked=True), 1)],

@@ -8,13 +8,7 @@ from mpu_bench.data.download.cache import RemoteFile
 from mpu_bench.errors import FetchError
 
 
-@pytest.mark.parametrize("name", ["", "/etc/passwd", "../a9a", "a/../../b", "a\\b", "a//b", "a9a.part", "x.lock.json"])
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "../a9a", "a/../../b", "a//b", "a9a.part", "x.lock.json"])
 def test_a_name_stays_in_the_home(name: str) -> None:
     with pytest.raises(FetchError, match="cannot be a file of the data directory"):
         RemoteFile(name)
-
-
-@pytest.mark.parametrize("digest", ["abc", "G" * 64, "A" * 64])
-def test_a_hash_is_a_hash(digest: str) -> None:
-    with pytest.raises(FetchError, match="is not a sha256"):
-        RemoteFile("a9a", content_sha256=digest)

@@ -17,6 +17,7 @@ import pytest
 from tests.datasets_of_user import POINTS, SVMLIGHT, TABLE
 
 from mpu_bench.data.cards import catalog
+from mpu_bench.data.download import integrity
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.prepare import build, load, npy
@@ -148,8 +149,8 @@ def test_what_datasets_share_is_freed_with_the_last_of_them(world):
 def test_a_file_of_which_nothing_is_pinned_is_hashed_once_a_load(world, monkeypatch):
     world.load()
     world.home.pin_path(*world.card().remote_files).unlink()
-    hashed, digest = [], load.fetch.digest_file
-    monkeypatch.setattr(load.fetch, "digest_file", lambda *given: hashed.append(given) or digest(*given))
+    hashed, digest = [], integrity.digest_file
+    monkeypatch.setattr(integrity, "digest_file", lambda *given: hashed.append(given) or digest(*given))
     world.load()
     assert len(hashed) == 1
 

@@ -1,4 +1,7 @@
-"""The data directory and its mirrors; the files in it: their names, addresses, and the hashes that they must have."""
+"""The data directory and its mirrors; the files in it: their names, addresses, and the hashes that they must have.
+
+Addresses are shown without what is secret in them.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,91 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 import platformdirs
 
 from mpu_bench import files
-from mpu_bench.data.download.address import folder_named, mirror_folder
 from mpu_bench.data.download.errors import disk_error
 from mpu_bench.errors import FetchError
 from mpu_bench.texts import one_line, plain
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SLACK_BYTES = 1 << 16
-_RESERVED_ENDINGS = (".part", ".part.json", ".lock.json")
+_RESERVED_ENDINGS = (".part", ".part.tag", ".lock.json")
+_MOST_SHOWN_BYTES = 300
+_SCHEME = re.compile(r"\w[\w+.-]+:/*")
+_HOST = re.compile(r"(\[[\w:.%]*\]|[^\s@:\[\]]*)(:[0-9]{1,5})?")
+_OPTION = "--mirror or MPU_BENCH_MIRROR"
+
+
+def is_web(address: str) -> bool:
+    """Return whether an address is on the web, not a folder."""
+    return address.lower().startswith(("http://", "https://"))
+
+
+def shown(address: str | Path) -> str:
+    """Return an address on one line, fit to be printed and kept: of one on the web, no user, password or query.
+
+    What follows ``?`` or ``#`` may be a token. Where there is a user, or no sound host, nothing before the last ``@``
+    is shown: a password may hold any character.
+    """
+    text = str(address)
+    scheme = None if isinstance(address, Path) else _SCHEME.match(text)
+    if not scheme:
+        return one_line(text, _MOST_SHOWN_BYTES)
+    rest = text[scheme.end() :]
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    if not _HOST.fullmatch(host):
+        rest = rest.rpartition("@")[2]
+    return one_line(scheme[0] + re.split("[?#]", rest, maxsplit=1)[0], _MOST_SHOWN_BYTES)
+
+
+def on_mirror(mirror: str, name: str) -> str:
+    """Return how the address of a file on a mirror of the web is shown: without its path, which may hold a key."""
+    scheme, _, rest = shown(mirror).partition("://")
+    host, _, path = rest.partition("/")
+    return f"{scheme}://{host}/{'.../' if path else ''}{name}"
+
+
+def folder_named(name: str | Path, option: str) -> Path:
+    """Return the folder that an option or a variable names, ``~`` replaced.
+
+    Parameters
+    ----------
+    name : str or Path
+    option : str
+        What named it, for the message.
+
+    Raises
+    ------
+    FetchError
+        If it begins with ``~`` and an unknown user.
+    """
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise FetchError(
+            f"{shown(str(name))} ({option}): there is no such user; correct it, or leave it out."
+        ) from None
+
+
+def mirror_folder(mirror: str) -> Path | None:
+    """Return the folder that a mirror names, or None where it is a web address.
+
+    Raises
+    ------
+    FetchError
+        If it is an address of another kind, such as ``ftp://``.
+    """
+    if is_web(mirror):
+        return None
+    path = unquote(mirror.removeprefix("file://")) if mirror.startswith("file://") else mirror
+    if "://" in path:
+        raise FetchError(
+            f"The mirror '{shown(mirror)}' ({_OPTION}) is not supported; "
+            "give an address that begins with http:// or https://, or a folder."
+        )
+    return folder_named(path, _OPTION)
 
 
 @dataclass(frozen=True)
@@ -50,7 +126,7 @@ class RemoteFile:
     Raises
     ------
     FetchError
-        If the name would leave the data directory, or a hash is not one.
+        If the name would leave the data directory, or is that of one of the downloader's own files.
     """
 
     name: str
@@ -64,19 +140,12 @@ class RemoteFile:
 
     def __post_init__(self) -> None:
         path = PurePosixPath(self.name)
-        if not path.parts or path.is_absolute() or ".." in path.parts or str(path) != self.name or "\\" in self.name:
-            raise FetchError(f"'{self.name}' cannot be a file of the data directory: give a name such as 'a9a'.")
-        if plain(self.name) != self.name or "\n" in self.name or "\t" in self.name:
+        stays = path.parts and not path.is_absolute() and ".." not in path.parts and str(path) == self.name
+        if not stays or plain(self.name) != self.name or self.name.endswith(_RESERVED_ENDINGS):
             raise FetchError(
-                f"'{one_line(self.name)}' cannot be a file of the data directory: it holds control characters."
+                f"'{one_line(self.name)}' cannot be a file of the data directory: give a name such as 'a9a', "
+                f"without '..', control characters, or one of the endings {', '.join(_RESERVED_ENDINGS)}."
             )
-        if self.name.endswith(_RESERVED_ENDINGS):
-            raise FetchError(
-                f"'{self.name}' cannot be a file of the data directory: its suffix is reserved for the downloader."
-            )
-        for digest in self.hashes:
-            if not _SHA256.fullmatch(digest):
-                raise FetchError(f"{self.name}: '{digest}' is not a sha256: 64 digits 0-9 and a-f are needed.")
 
     @property
     def hashes(self) -> frozenset[str]:
@@ -166,7 +235,7 @@ class DataDirectory:
         Raises
         ------
         FetchError
-            If the mirror is of an unknown kind, or no folder can have the name that was given.
+            If the mirror is of an unknown kind, or a folder is that of an unknown user.
         """
         default = platformdirs.user_data_dir("mpu-bench", appauthor=False)
         chosen = folder or os.environ.get("MPU_BENCH_DATA") or default
@@ -205,5 +274,5 @@ class DataDirectory:
     def partials(self, file: RemoteFile) -> list[Path]:
         """List what unfinished downloads of a file have left, from any address."""
         path = self.path(file)
-        ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json)?")
+        ours = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.part(\.json|\.tag)?")
         return sorted(part for part in path.parent.glob("*.part*") if ours.fullmatch(part.name))

@@ -10,8 +10,9 @@ import lzma
 import math
 import subprocess
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -19,7 +20,7 @@ from mpu_bench.data.download.errors import SourceError
 from mpu_bench.files import open_regular
 
 HEAD_BYTES = 512
-_CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 18
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
 _COMPRESS = b"\x1f\x9d"
@@ -97,11 +98,11 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
         raise SourceError(f"the compressed data are damaged ({error})") from error
 
 
-class _Uncompressed(io.RawIOBase):
-    """The content of a file of Unix ``compress``, by the program gzip."""
+class _Content(io.RawIOBase):
+    """What is yielded piece by piece, as a file."""
 
-    def __init__(self, raw: BinaryIO) -> None:
-        self._gzip = subprocess.Popen(["gzip", "-dc"], stdin=raw, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def __init__(self, pieces: Generator[bytes]) -> None:
+        self._pieces, self._rest = pieces, b""
 
     def readable(self) -> bool:
         """Return that it can be read."""
@@ -109,57 +110,52 @@ class _Uncompressed(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; return how many bytes."""
-        size = cast(io.BufferedReader, self._gzip.stdout).readinto1(buffer)
-        if not size and self._gzip.wait():
-            raise ValueError(cast(io.BufferedReader, self._gzip.stderr).read().decode(errors="replace").strip())
+        self._rest = self._rest or next(self._pieces, b"")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
         return size
 
     def close(self) -> None:
-        """End the program, too."""
-        with self._gzip:
-            self._gzip.kill()
+        """End what yields, too."""
+        self._pieces.close()
         super().close()
 
 
-class _Streams(io.RawIOBase):
-    """The content of compressed streams, one after the other, as bzip2 and xz write them.
+def _streams(raw: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> Generator[bytes]:
+    """Decompress one stream after the other, as bzip2 and xz write them.
 
     Python's own readers take whatever follows a stream and is none for the end: a damaged stream, and all after it,
     would be missing in silence.
     """
-
-    def __init__(self, raw: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
-        self._raw, self._new, self._stream = raw, new, new()
-
-    def readable(self) -> bool:
-        """Return that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; return how many bytes."""
-        while True:
-            compressed = b""
-            if self._stream.eof:
-                compressed = self._stream.unused_data
-                while not (compressed := compressed.lstrip(b"\0")) and (more := self._raw.read(_BUFFER_BYTES)):
-                    compressed = more  # zeros may fill up a block
-                if not compressed:
-                    return 0
-                self._stream = self._new()
-            elif self._stream.needs_input and not (compressed := self._raw.read(_BUFFER_BYTES)):
+    compressed = raw.read(_BUFFER_BYTES)
+    while compressed:
+        stream = new()
+        while not stream.eof:
+            if stream.needs_input and not compressed and not (compressed := raw.read(_BUFFER_BYTES)):
                 raise EOFError
-            content = self._stream.decompress(compressed, len(buffer))
-            if content:
-                buffer[: len(content)] = content
-                return len(content)
+            if content := stream.decompress(compressed, _BUFFER_BYTES):
+                yield content
+            compressed = b""
+        following = chain([stream.unused_data], iter(lambda: raw.read(_BUFFER_BYTES), b""))
+        compressed = next(filter(None, (more.lstrip(b"\0") for more in following)), b"")  # zeros may fill up a block
+
+
+def _uncompressed(raw: BinaryIO) -> Generator[bytes]:
+    """Decompress a file of Unix ``compress``, by the program gzip."""
+    with subprocess.Popen(["gzip", "-dc"], stdin=raw, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as gzip:
+        content, words = cast(BinaryIO, gzip.stdout), cast(BinaryIO, gzip.stderr)
+        while piece := content.read(_BUFFER_BYTES):
+            yield piece
+        if gzip.wait():
+            raise ValueError(words.read().decode(errors="replace").strip())
 
 
 _OPENERS: dict[str | None, Callable[[BinaryIO], object]] = {
     None: lambda raw: raw,
     "gzip": gzip.open,
-    "bzip2": lambda raw: _Streams(raw, bz2.BZ2Decompressor),
-    "xz": lambda raw: _Streams(raw, lzma.LZMADecompressor),
-    "compress": _Uncompressed,
+    "bzip2": lambda raw: _Content(_streams(raw, bz2.BZ2Decompressor)),
+    "xz": lambda raw: _Content(_streams(raw, lzma.LZMADecompressor)),
+    "compress": lambda raw: _Content(_uncompressed(raw)),
 }
 
 
@@ -203,16 +199,10 @@ def digest_stream(stream: BinaryIO, advance: Callable[[int], None], limit: float
         If there are more bytes than ``limit``.
     """
     digest, size = hashlib.sha256(), 0
-    for chunk in chunks_of(stream):
+    while chunk := stream.read(CHUNK_BYTES):
         digest.update(chunk)
         size += len(chunk)
         advance(len(chunk))
         if size > limit:
             raise SourceError(f"the file expands to more than the limit of {limit:,} bytes")
     return digest.hexdigest(), size
-
-
-def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
-    """Read a stream to its end."""
-    while chunk := stream.read(_CHUNK_BYTES):
-        yield chunk

@@ -3,7 +3,6 @@
 The former never leave the downloader: where no address is left they become one `FetchError` that lists the reasons.
 
     SourceError             this address cannot help
-    |- UnpinnedError        the file is another than the one that was pinned at first use
     `- TransientError       another try may help: in a moment, or later by running the same command
 """
 
@@ -15,17 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mpu_bench.data.download.address import shown
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError
+from mpu_bench.texts import one_line
 
 
 class SourceError(Exception):
     """An address does not serve, or a file is not, what is wanted; the message is a phrase that says why."""
-
-
-class UnpinnedError(SourceError):
-    """A file is another than the one that was pinned at first use."""
 
 
 class TransientError(SourceError):
@@ -68,21 +63,17 @@ _MESSAGES = {
 
 
 @contextmanager
-def on_disk(path: Path, may_miss: bool = False) -> Iterator[None]:
+def on_disk(path: Path) -> Iterator[None]:
     """Turn the errors of the disk into messages that name the file and the fix.
 
     Parameters
     ----------
     path : Path
         What is read or written meanwhile, for the message.
-    may_miss : bool
-        Whether the caller handles `FileNotFoundError`, which then passes.
     """
     try:
         yield
     except OSError as error:
-        if may_miss and isinstance(error, FileNotFoundError):
-            raise
         raise disk_error(error, path) from error
 
 
@@ -98,7 +89,7 @@ def disk_error(error: OSError, path: Path) -> FetchError:
             blamed = next(
                 (parent for parent in (blamed, *blamed.parents) if parent.exists() and not parent.is_dir()), blamed
             )
-    return FetchError(message.replace("{path}", shown(blamed)))
+    return FetchError(message.replace("{path}", one_line(str(blamed), 300)))
 
 
 def sync_folder(path: Path) -> None:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
 from annotated_types import Ge, Len
 
-from mpu_bench.data.download.address import shown
-from mpu_bench.data.download.cache import DataDirectory, RemoteFile
+from mpu_bench.data.download.cache import DataDirectory, RemoteFile, shown
 from mpu_bench.data.download.compression import (
     compression,
     digest_stream,
@@ -28,7 +27,7 @@ from mpu_bench.data.download.compression import (
     open_content,
     other_file,
 )
-from mpu_bench.data.download.errors import SourceError, UnpinnedError, on_disk
+from mpu_bench.data.download.errors import SourceError, disk_error, on_disk
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError, open_regular, read_beginning, write_text
@@ -57,22 +56,13 @@ def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _N
     Raises
     ------
     ValueError
-        If it is not one of this kind; the message is a phrase that says why.
+        If it is not one of this kind.
     OSError
         If it cannot be read; `FileNotFoundError` if there is none.
     """
-    from pydantic import ValidationError
-
     with open_regular(path) as stream:
-        content = read_beginning(stream, most_bytes + 1)
-    if len(content) > most_bytes:
-        raise ValueError(f"it is larger than {most_bytes:,} bytes")
-    try:
-        note: _Note = _adapter(cast(Hashable, kind)).validate_json(content, strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(one_line(f"{where}: {first['msg']}" if where else first["msg"], 300)) from None
+        content = read_beginning(stream, most_bytes)  # of a longer one, text that is cut and none of this kind
+    note: _Note = _adapter(cast(Hashable, kind)).validate_json(content, strict=True)
     return note
 
 
@@ -81,6 +71,14 @@ def _adapter(kind: Hashable) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(cast(Any, kind))
+
+
+Identity = tuple[int, int, int, int]
+
+
+def identity(state: os.stat_result) -> Identity:
+    """Return what changes whenever a file is written to or replaced."""
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
 
 
 @dataclass(frozen=True)
@@ -117,10 +115,15 @@ class Digest:
     changed: int = 0
     inode: int = 0
 
+    @property
+    def identity(self) -> Identity:
+        """What `identity` returned of the file then."""
+        return self.bytes, self.modified, self.changed, self.inode
+
     def pinned(self, origin: str, state: os.stat_result) -> Digest:
         """Return what to remember of the file, which came from ``origin`` and is in this ``state``."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        modified, changed, inode = state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+        _size, modified, changed, inode = identity(state)
         return replace(self, origin=origin, time=now, modified=modified, changed=changed, inode=inode)
 
 
@@ -134,23 +137,23 @@ def read_pin(file: RemoteFile, home: DataDirectory) -> Digest | None:
     """
     path = home.pin_path(file)
     try:
-        with on_disk(path, may_miss=True):
-            return read_note(path, Digest)
+        return read_note(path, Digest)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise disk_error(error, path) from error
     except ValueError as error:
         raise FetchError(
-            f"{path}: should hold the pinned hashes of {file.name}, but cannot be read ({error}). "
-            "Delete it; the file is then checked and pinned anew."
+            f"{path}: should hold the pinned hashes of {file.name}, but cannot be read "
+            f"({one_line(str(error), 300)}). Delete it; the file is then checked and pinned anew."
         ) from error
 
 
 def write_pin(file: RemoteFile, home: DataDirectory, pin: Digest) -> None:
     """Remember a file."""
     path = home.pin_path(file)
-    with on_disk(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(asdict(pin), indent=1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(asdict(pin), indent=1))
 
 
 LARGEST_EXPANSION = 200
@@ -177,24 +180,21 @@ def digest_file(path: Path, file: RemoteFile, progress: Progress) -> Digest:
     ------
     SourceError
         If it is an HTML page or an archive, is cut short or damaged, or expands beyond its stated size.
-    FetchError
+    OSError
         If the disk cannot be read.
-    FileNotFoundError
-        If there is no such file.
     """
-    with on_disk(path, may_miss=True):
-        head, size = head_of(path), path.stat().st_size
-        if file.path is None and (other := other_file(head)):
-            raise SourceError(f"this is {other.name} instead of data; {other.fix}")
-        with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
-            sha256, size = digest_stream(stream, advance)
-        if compression(head) is None:
-            return Digest(sha256, sha256, size, size)
-        if sha256 in file.sha256 and file.content_sha256 and file.content_bytes is not None:
-            return Digest(sha256, file.content_sha256, size, file.content_bytes)  # known: not unpacked for it
-        label = f"check the content of {file.name}"
-        with progress.transfer(label, file.content_bytes) as advance, open_content(path) as content:
-            content_sha256, content_size = digest_stream(content, advance, _limit(file, size, sha256))
+    head, size = head_of(path), path.stat().st_size
+    if file.path is None and (other := other_file(head)):
+        raise SourceError(f"this is {other.name} instead of data; {other.fix}")
+    with progress.transfer(f"check {file.name}", size) as advance, open_regular(path) as stream:
+        sha256, size = digest_stream(stream, advance)
+    if compression(head) is None:
+        return Digest(sha256, sha256, size, size)
+    if sha256 in file.sha256 and file.content_sha256 and file.content_bytes is not None:
+        return Digest(sha256, file.content_sha256, size, file.content_bytes)  # known: not unpacked for it
+    label = f"check the content of {file.name}"
+    with progress.transfer(label, file.content_bytes) as advance, open_content(path) as content:
+        content_sha256, content_size = digest_stream(content, advance, _limit(file, size, sha256))
     return Digest(sha256, content_sha256, size, content_size)
 
 
@@ -205,7 +205,7 @@ def _limit(file: RemoteFile, size: int, sha256: str) -> float:
     return math.inf if is_known else max(LARGEST_EXPANSION * size, SMALL_CONTENT_BYTES)
 
 
-def verify_digest(file: RemoteFile, digest: Digest, pin: Digest | None) -> None:
+def verify_digest(file: RemoteFile, home: DataDirectory, digest: Digest) -> None:
     """Refuse a file that is not the right one.
 
     The hashes of the dataset's card decide. Where it has none, what was pinned at first use does. At first use
@@ -218,17 +218,18 @@ def verify_digest(file: RemoteFile, digest: Digest, pin: Digest | None) -> None:
     """
     if is_accepted(file, digest):
         return
-    if expected := file.hashes:
+    if file.hashes:
         content = f" (of its content {digest.content_sha256})" if digest.content_sha256 != digest.sha256 else ""
-        wanted = " or ".join(sorted(expected))
+        wanted = " or ".join(sorted(file.hashes))
         raise SourceError(f"wrong hash: sha256 {digest.sha256}{content} where {wanted} is expected")
-    if pin and {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
-        raise UnpinnedError(
-            f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned "
-            f"at first use ({one_line(pin.time, 100)}, from {shown(pin.origin)})"
-        )
-    if pin is None:
+    if (pin := read_pin(file, home)) is None:
         _verify_form(file, digest)
+    elif {pin.sha256, pin.content_sha256}.isdisjoint({digest.sha256, digest.content_sha256}):
+        raise SourceError(
+            f"wrong hash: sha256 {digest.sha256} where {pin.sha256} was pinned at first use "
+            f"({one_line(pin.time, 100)}, from {shown(pin.origin)}); "
+            f"to accept another file deliberately, delete {home.pin_path(file)}"
+        )
 
 
 def is_accepted(file: RemoteFile, digest: Digest) -> bool:
@@ -249,18 +250,15 @@ def _verify_form(file: RemoteFile, digest: Digest) -> None:
 
 SMALL_BYTES = 16 << 20  #: what is hashed within some hundredths of a second
 
-Identity = tuple[int, int, int, int]
-
 
 def hashes_of(
     file: RemoteFile, home: DataDirectory, progress: Progress = SILENT, *, anew: bool = False, keep: bool = False
-) -> Digest:
-    """Return the hashes of a file as it is now.
+) -> Digest | None:
+    """Return the hashes of a file as it is now; None where it is not in the data directory.
 
     Parameters
     ----------
     file : RemoteFile
-        With a ``path``.
     home : DataDirectory
     progress : Progress
         Shown while hashing.
@@ -271,24 +269,49 @@ def hashes_of(
 
     Raises
     ------
+    SourceError
+        If it is there and wrong.
     FetchError
-        If it cannot be read.
+        If it cannot be read, or is a user file and not there.
     """
-    assert file.path is not None
-    known, state = read_pin(file, home), _stat(file.path)
-    is_unchanged = known is not None and _remembered(known) == identity(state)
-    if known and is_unchanged and not anew and known.bytes > SMALL_BYTES:
-        return known
+    path, pin, state = home.path(file), read_pin(file, home), _state(file, home)
+    if state is None:
+        return None
+    if pin and not anew and _is_unchanged(file, pin, state):
+        return pin
+    with on_disk(path):
+        digest = digest_file(path, file, progress)
+        if file.path is None:
+            verify_digest(file, home, digest)
+        by_hand = "put there by hand" if file.path is None else str(path)
+        found = digest.pinned(pin.origin if pin and pin.sha256 == digest.sha256 else by_hand, state)
+        if keep and (pin is None or replace(pin, time=found.time) != found):
+            write_pin(file, home, found)
+    return found
+
+
+def _state(file: RemoteFile, home: DataDirectory) -> os.stat_result | None:
+    path = home.path(file)
     try:
-        digest = digest_file(file.path, file, progress)
-    except SourceError as error:
-        raise FetchError(f"{file.path}: {error}; write it again") from None
-    if known and is_unchanged and known.sha256 == digest.sha256:
-        return known
-    pin = digest.pinned(str(file.path), state)
-    if keep:
-        write_pin(file, home, pin)
-    return pin
+        with open_regular(path) as stream:
+            return os.fstat(stream.fileno())
+    except OSError as error:
+        if file.path is not None:
+            cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
+            raise FetchError(
+                f"{path}: {cannot}{error.strerror}; a dataset reads this file where it is: "
+                "put it back, or give the new path with mpu-bench data add FILE --name NAME --force"
+            ) from None
+        if isinstance(error, FileNotFoundError):
+            return None
+        raise disk_error(error, path) from error
+
+
+def _is_unchanged(file: RemoteFile, pin: Digest, state: os.stat_result) -> bool:
+    """Return whether a file is as it was when it was found right, as far as can be seen without reading it."""
+    if file.path is not None:
+        return pin.bytes > SMALL_BYTES and pin.identity == identity(state)
+    return pin.identity[:2] == identity(state)[:2] and (not file.hashes or is_accepted(file, pin))
 
 
 def check_unchanged(file: RemoteFile, home: DataDirectory, sha256: str) -> None:
@@ -299,28 +322,6 @@ def check_unchanged(file: RemoteFile, home: DataDirectory, sha256: str) -> None:
     FetchError
         If it is another, or was written to since.
     """
-    assert file.path is not None
-    pin = read_pin(file, home)
-    if pin and (pin.sha256 != sha256 or identity(_stat(file.path)) != _remembered(pin)):
+    pin, state = read_pin(file, home), _state(file, home)
+    if pin and state and (pin.sha256 != sha256 or identity(state) != pin.identity):
         raise FetchError(f"{file.path}: changed while it was read; run the same command again")
-
-
-def identity(state: os.stat_result) -> Identity:
-    """Return what changes whenever a file is written to or replaced."""
-    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
-
-
-def _remembered(known: Digest) -> Identity:
-    return known.bytes, known.modified, known.changed, known.inode
-
-
-def _stat(path: Path) -> os.stat_result:
-    try:
-        with open_regular(path) as stream:
-            return os.fstat(stream.fileno())
-    except OSError as error:
-        cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
-        raise FetchError(
-            f"{path}: {cannot}{error.strerror or error}; a dataset reads this file "
-            "where it is: put it back, or give the new path with mpu-bench data add FILE --name NAME --force"
-        ) from None

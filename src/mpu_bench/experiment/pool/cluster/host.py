@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from mpu_bench import files
 from mpu_bench.data.cards import catalog
-from mpu_bench.data.download.address import is_web
-from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.download.cache import DataDirectory, is_web
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import META, describe
 from mpu_bench.errors import UserError
