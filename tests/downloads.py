@@ -42,6 +42,12 @@ def unhashed(url: str) -> RemoteFile:
     return RemoteFile("a9a", (url,))
 
 
+def fetched_bytes(file: RemoteFile, home: DataDirectory) -> bytes:
+    """Return what is in the data directory once a file was fetched."""
+    fetch(file, home)
+    return home.path(file).read_bytes()
+
+
 def put(home: DataDirectory, file: RemoteFile, content: bytes) -> Path:
     home.path(file).parent.mkdir(parents=True, exist_ok=True)
     home.path(file).write_bytes(content)
@@ -88,14 +94,14 @@ def served(file: RemoteFile, home: DataDirectory, content: bytes, secrets: Seque
     lines = Recorder()
     reason = None
     try:
-        fetched = fetch(file, home, lines.progress())
+        fetch(file, home, lines.progress())
     except FetchError as error:
         reason = str(error)
         assert not home.path(file).exists()
         assert reason.isprintable()
         assert len(reason) < 5000
     else:
-        with open_content(fetched.path) as stream:
+        with open_content(home.path(file)) as stream:
             assert stream.read() == content
         assert left(home) == sorted([file.name, home.pin_path(file).name])
     shown = "\n".join([*lines, reason or "", *(path.read_text("latin-1") for path in home.folder.rglob("*.json"))])

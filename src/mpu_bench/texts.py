@@ -58,10 +58,15 @@ def publishable(text: str, most_bytes: int = MOST_BYTES) -> str:
     """
     if "/" not in text and "\\" not in text:  # as in nearly all texts
         return plain(text, most_bytes)
-    without = _KEYS.sub(r"\1...", _CREDENTIALS.sub("", text))
+    without = _KEYS.sub(r"\1...", without_credentials(text))
     for home in _homes(os.environ.get("HOME")):
         without = home.sub("~", without)
     return plain(without, most_bytes)
+
+
+def without_credentials(text: str) -> str:
+    """Return a text without users and passwords of addresses in it."""
+    return _CREDENTIALS.sub("", text)
 
 
 @lru_cache(maxsize=4)

@@ -70,7 +70,7 @@ def verify(names: DatasetNames, options: FolderOptions) -> None:
             is_same = file.path is not None and describe(card, home).state == "prepared"
             of_user = f"your file, {'unchanged since prepared' if is_same else 'not prepared in its current state'}"
             words = "correct" if file.path is None else of_user
-            write(f"{card.name}: {verified.path}: {words} (sha256 {verified.sha256})\n")
+            write(f"{card.name}: {home.path(file)}: {words} (sha256 {verified.sha256})\n")
         if not card.remote_files:
             write(f"{card.name}: has no files: it is generated on this machine\n")
 

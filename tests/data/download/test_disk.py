@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.downloads import DATA, known, left, message
+from tests.downloads import DATA, fetched_bytes, known, left, message
 from tests.http_server import Server
 
 from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.download.fetch import fetch, have
+from mpu_bench.data.download.fetch import have
 
 
 class SmallDisk(io.FileIO):
@@ -40,7 +40,7 @@ def test_a_full_disk(server: Server, home: DataDirectory, monkeypatch: pytest.Mo
     assert "The disk is full" in text
     assert str(home.folder) in text
     assert not home.path(file).exists()
-    assert fetch(file, home).path.read_bytes() == DATA
+    assert fetched_bytes(file, home) == DATA
     assert server.ranges("a9a") == [None, "bytes=100000-"]
 
 
@@ -56,7 +56,7 @@ def test_a_disk_that_fills_up_with_the_last_note(
         assert "The disk is full" in message(file, home)
     part = home.partial_path(file, server.url("a9a")).name
     assert left(home) == [part, f"{part}.tag"]
-    assert fetch(file, home).path.read_bytes() == DATA
+    assert fetched_bytes(file, home) == DATA
     assert server.ranges("a9a") == [None, "bytes=300000-"]
 
 

@@ -127,6 +127,7 @@ def test_a_data_home_that_no_folder_can_be(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x" * 300, "x/" * 2500 + "x"])
 def test_a_file_with_too_long_a_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "mirror").mkdir()
+    (tmp_path / "home" / "files").mkdir(parents=True)
     file = RemoteFile(name, ("http://127.0.0.1:1/a9a",))
     for action in (fetch, have, verify):
         with pytest.raises(FetchError, match="too long"):

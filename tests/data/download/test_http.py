@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.downloads import DATA, failure, hashed, sha256, unhashed
+from tests.downloads import DATA, failure, fetched_bytes, hashed, sha256, unhashed
 from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
@@ -42,7 +42,7 @@ class TestRetries:
     @pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
     def test_a_fault_that_may_pass(self, status: int, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
         url = server.put("a9a", DATA, *[Answer(status=status)] * 3)
-        assert fetch(hashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed(url), home) == DATA
         assert sleeper.waits == [1.0, 2.0, 4.0]
 
     def test_the_waits_are_bounded(self, server: Server, home: DataDirectory, sleeper: Sleeper) -> None:
@@ -154,7 +154,7 @@ class TestNetwork:
     @pytest.mark.parametrize("chunked", [False, True])
     def test_a_body_of_unknown_length(self, chunked: bool, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", DATA, Answer(length=False, chunked=chunked))
-        assert fetch(unhashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(unhashed(url), home) == DATA
 
     def test_every_address_is_listed_with_its_own_reason(self, server: Server, home: DataDirectory) -> None:
         missing, page = server.url("missing"), server.put("page", b"<html>Log in")
@@ -211,10 +211,10 @@ class TestLimit:
         text = failure(file, DataDirectory(tmp_path, limit=200_000))
         assert "more than the limit of 200" in text
         assert server.count("a9a") == asked
-        assert fetch(file, DataDirectory(tmp_path, limit=300_000)).path.read_bytes() == DATA
+        assert fetched_bytes(file, DataDirectory(tmp_path, limit=300_000)) == DATA
 
     def test_a_mirror_that_is_a_folder_has_none(self, tmp_path: Path) -> None:
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "a9a").write_bytes(DATA)
         home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),), offline=True, limit=1000)
-        assert fetch(hashed("http://127.0.0.1:1/a9a"), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed("http://127.0.0.1:1/a9a"), home) == DATA

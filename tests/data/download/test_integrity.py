@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.downloads import DATA, known, left, message, sha256
+from tests.downloads import DATA, fetched_bytes, known, left, message, sha256
 from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
@@ -77,7 +77,7 @@ class TestWrongContent:
     def test_a_file_without_hash_that_a_silent_server_cut(self, server: Server, home: DataDirectory) -> None:
         file = RemoteFile("a9a", (server.put("a9a", DATA, Answer(length=False, cut_after=1000)),), bytes=len(DATA))
         assert "the content has 1,000 bytes where 300,000 are expected" in message(file, home)
-        assert fetch(file, home).path.read_bytes() == DATA
+        assert fetched_bytes(file, home) == DATA
 
     def test_expands_beyond_its_stated_size(self, server: Server, home: DataDirectory) -> None:
         bomb = gzip.compress(bytes(3_000_000))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.downloads import DATA, failure, hashed, sha256, unhashed
+from tests.downloads import DATA, failure, fetched_bytes, hashed, sha256, unhashed
 from tests.http_server import Answer, Server, etag_of
 
 from mpu_bench.data.download.cache import DataDirectory, Policy, RemoteFile
@@ -35,7 +35,7 @@ class TestResume:
     @pytest.mark.parametrize("reset", [False, True])
     def test_continues_after_a_cut(self, reset: bool, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", DATA, Answer(cut_after=100_000, reset=reset), CUT)
-        assert fetch(unhashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(unhashed(url), home) == DATA
         if not reset:  # a reset may throw away what was under way
             assert server.ranges("a9a") == [None, "bytes=100000-", "bytes=200000-"]
             assert server.requests[1].headers["if-range"] == etag_of(DATA)
@@ -55,25 +55,25 @@ class TestResume:
         self, make: type[RemoteFile], ranges: list[str | None], server: Server, home: DataDirectory
     ) -> None:
         url = server.put("a9a", DATA, Answer(cut_after=100_000, validators=()))
-        assert fetch(make(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(make(url), home) == DATA
         assert server.ranges("a9a") == ranges
 
     def test_a_server_without_ranges_begins_anew(self, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", DATA, CUT, Answer(ranges=False))
-        assert fetch(unhashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(unhashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-"]
 
     @pytest.mark.parametrize("content_range", ["bytes 0-299999/300000", "bytes 99999-299999/300000", "bytes */9", "?"])
     def test_another_range_than_asked_for(self, content_range: str, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", DATA, CUT, Answer(content_range=content_range))
-        assert fetch(unhashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(unhashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-", None]
 
     def test_a_file_that_changed_meanwhile_begins_anew(self, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", b"old" * 100_000, CUT)
         failure(hashed(url), home, Policy(attempts=1))
         server.put("a9a", DATA)
-        assert fetch(hashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-"]  # the server saw from If-Range that it must send all
 
     @pytest.mark.parametrize("size", [300_000, 310_000, 50_000])
@@ -81,7 +81,7 @@ class TestResume:
         url = server.put("a9a", bytes(size), Answer(cut_after=40_000))
         failure(unhashed(url), home, Policy(attempts=1))
         server.put("a9a", DATA, Answer(if_range=False))
-        assert fetch(unhashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(unhashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=40000-", None]
 
     def test_a_stale_part_is_given_up_after_its_hash_is_wrong(self, server: Server, home: DataDirectory) -> None:
@@ -89,14 +89,14 @@ class TestResume:
         url = server.put("a9a", bytes(300_000), nameless)
         failure(hashed(url), home, Policy(attempts=1))
         server.put("a9a", DATA, Answer(validators=()), Answer(validators=()))
-        assert fetch(hashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-", None]
         assert not home.partials(hashed(url))
 
     def test_a_file_that_changes_between_two_answers(self, server: Server, home: DataDirectory) -> None:
         old = Answer(body=bytes(300_000), cut_after=100_000)
         url = server.put("a9a", DATA, old, Answer(validators=()))
-        assert fetch(hashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=100000-", None]
 
     @pytest.mark.parametrize(
@@ -107,14 +107,14 @@ class TestResume:
     ) -> None:
         said = {"Content-Range": "bytes 100000-299999/300000"}
         url = server.put("a9a", DATA, CUT, Answer(status=206, body=rest, headers=said))
-        assert fetch(unhashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(unhashed(url), home) == DATA
         assert server.ranges("a9a")[:3] == [None, "bytes=100000-", then]
 
     def test_a_part_longer_than_the_file_is_given_up(self, server: Server, home: DataDirectory) -> None:
         url = server.put("a9a", bytes(400_000), Answer(cut_after=350_000, validators=()))
         failure(hashed(url), home, Policy(attempts=1))
         server.put("a9a", DATA)
-        assert fetch(hashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=350000-", None]
 
     def test_a_page_does_not_overwrite_the_part(self, server: Server, home: DataDirectory) -> None:
@@ -129,11 +129,11 @@ class TestResume:
     ) -> None:
         url = server.put("a9a", DATA)
         with monkeypatch.context() as patch:
-            patch.setattr("mpu_bench.data.download.transfer._digest_partial", _interrupt)
+            patch.setattr("mpu_bench.data.download.transfer.digest_file", _interrupt)
             with pytest.raises(KeyboardInterrupt):
                 fetch(hashed(url), home)
             assert server.count("a9a") == 1
-        assert fetch(hashed(url), home).path.read_bytes() == DATA
+        assert fetched_bytes(hashed(url), home) == DATA
         assert server.ranges("a9a") == [None, "bytes=300000-"]  # which the server calls not satisfiable
 
     def test_each_address_has_its_own_part(self, server: Server, home: DataDirectory) -> None:
@@ -168,8 +168,8 @@ class TestResume:
                 for _cut in cuts:
                     with contextlib.suppress(FetchError):
                         fetch(file, replace(home, policy=Policy(attempts=1)))
-            fetched = fetch(file, replace(home, policy=Policy(attempts=6, sleep=lambda _seconds: None)))
-            assert fetched.path.read_bytes() == content
+            fetch(file, replace(home, policy=Policy(attempts=6, sleep=lambda _seconds: None)))
+            assert home.path(file).read_bytes() == content
             assert not home.partials(file)
 
 

@@ -93,7 +93,6 @@ WHOLE |= {"origin": "x", "time": "x", "modified": 1}
                     {"time": 1},
                     {"modified": True},
                     {"modified": "1"},
-                    {"x": 1},
                 ),
             )
         ),

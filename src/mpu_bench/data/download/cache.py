@@ -16,17 +16,16 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 import platformdirs
+from rich.filesize import decimal
 
 from mpu_bench import files
 from mpu_bench.data.download.errors import disk_error
 from mpu_bench.errors import FetchError
-from mpu_bench.texts import one_line, plain
+from mpu_bench.texts import one_line, plain, without_credentials
 
 _SLACK_BYTES = 1 << 16
 _RESERVED_ENDINGS = (".part", ".part.tag", ".lock.json")
 _MOST_SHOWN_BYTES = 300
-_SCHEME = re.compile(r"\w[\w+.-]+:/*")
-_HOST = re.compile(r"(\[[\w:.%]*\]|[^\s@:\[\]]*)(:[0-9]{1,5})?")
 _OPTION = "--mirror or MPU_BENCH_MIRROR"
 
 
@@ -38,18 +37,12 @@ def is_web(address: str) -> bool:
 def shown(address: str | Path) -> str:
     """Return an address on one line, fit to be printed and kept: of one on the web, no user, password or query.
 
-    What follows ``?`` or ``#`` may be a token. Where there is a user, or no sound host, nothing before the last ``@``
-    is shown: a password may hold any character.
+    What follows ``?`` or ``#`` may be a token.
     """
     text = str(address)
-    scheme = None if isinstance(address, Path) else _SCHEME.match(text)
-    if not scheme:
-        return one_line(text, _MOST_SHOWN_BYTES)
-    rest = text[scheme.end() :]
-    host = re.split("[/?#]", rest, maxsplit=1)[0]
-    if not _HOST.fullmatch(host):
-        rest = rest.rpartition("@")[2]
-    return one_line(scheme[0] + re.split("[?#]", rest, maxsplit=1)[0], _MOST_SHOWN_BYTES)
+    if not isinstance(address, Path) and "://" in text:
+        text = re.split("[?#]", without_credentials(text), maxsplit=1)[0]
+    return one_line(text, _MOST_SHOWN_BYTES)
 
 
 def on_mirror(mirror: str, name: str) -> str:
@@ -146,6 +139,11 @@ class RemoteFile:
                 f"'{one_line(self.name)}' cannot be a file of the data directory: give a name such as 'a9a', "
                 f"without '..', control characters, or one of the endings {', '.join(_RESERVED_ENDINGS)}."
             )
+
+    @property
+    def label(self) -> str:
+        """Its name, with its size if that is known."""
+        return self.name if self.bytes is None else f"{self.name} ({decimal(self.bytes)})"
 
     @property
     def hashes(self) -> frozenset[str]:

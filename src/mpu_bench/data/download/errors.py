@@ -23,6 +23,10 @@ class SourceError(Exception):
     """An address does not serve, or a file is not, what is wanted; the message is a phrase that says why."""
 
 
+class WrongFileError(FetchError):
+    """A file of the data directory is there and is not the right one."""
+
+
 class TransientError(SourceError):
     """A failure that may pass; ``retry_after`` is the time the server asked for, in seconds."""
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from rich.filesize import decimal
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile, is_web, mirror_folder, on_mirror, shown
-from mpu_bench.data.download.errors import SourceError, TransientError, on_disk
+from mpu_bench.data.download.errors import SourceError, TransientError, WrongFileError, on_disk
 from mpu_bench.data.download.integrity import (
     Digest,
     hashes_of,
@@ -26,27 +25,7 @@ from mpu_bench.errors import FetchError
 from mpu_bench.files import is_folder
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """A file of the data directory that was found right.
-
-    Attributes
-    ----------
-    path : Path
-        Where it is; read it with `compression.open_content`.
-    sha256, content_sha256 : str
-        Hashes of the file and of its decompressed content; equal where it is not compressed.
-    origin : str
-        The address it came from.
-    """
-
-    path: Path
-    sha256: str
-    content_sha256: str
-    origin: str
-
-
-def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Fetched:
+def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Digest:
     """Make sure that a file is in the data directory and right.
 
     A file that was right before is not read again as long as its size and time of modification stay the same. One
@@ -62,7 +41,7 @@ def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) ->
 
     Returns
     -------
-    Fetched
+    Digest
 
     Raises
     ------
@@ -75,13 +54,11 @@ def fetch(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) ->
             f"may have a file of this name. Give the file another name in the card. To fetch it from the card's "
             f"address, delete the file and {home.pin_path(file)}; to use it as it is, delete the latter alone."
         )
-    if here := _here(file, home, progress):
+    if here := hashes_of(file, home, progress, keep=True):
         return here
-    with on_disk(home.folder):
-        home.path(file).parent.mkdir(parents=True, exist_ok=True)
     busy = f"{file.name}: another process is fetching it; waiting for that"
     with home.process_lock(file.name, lambda: progress.note(busy)):
-        return _here(file, home, progress) or _download(file, home, progress)
+        return hashes_of(file, home, progress, keep=True) or _download(file, home, progress)
 
 
 def have(file: RemoteFile, home: DataDirectory) -> bool:
@@ -96,11 +73,11 @@ def have(file: RemoteFile, home: DataDirectory) -> bool:
     """
     try:
         return hashes_of(file, home) is not None
-    except SourceError:
+    except WrongFileError:
         return False
 
 
-def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Fetched:
+def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Digest:
     """Hash a file again, whatever is remembered of it.
 
     Raises
@@ -108,20 +85,11 @@ def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -
     FetchError
         If it is missing or wrong.
     """
-    if verified := _here(file, home, progress, anew=True):
+    if verified := hashes_of(file, home, progress, anew=True, keep=True):
         return verified
     raise FetchError(
         f"{file.name} is not in the data directory: {home.path(file)} does not exist. Fetch it, or put it there."
     )
-
-
-def _here(file: RemoteFile, home: DataDirectory, progress: Progress, anew: bool = False) -> Fetched | None:
-    """Verify and remember a file that is there; None if there is none."""
-    try:
-        digest = hashes_of(file, home, progress, anew=anew, keep=True)
-    except SourceError as error:
-        raise FetchError(_wrong(file, home, error)) from error
-    return _fetched(file, home, digest) if digest else None
 
 
 def known_hashes(file: RemoteFile, home: DataDirectory) -> Digest | None:
@@ -134,10 +102,7 @@ def known_hashes(file: RemoteFile, home: DataDirectory) -> Digest | None:
     """
     if file.path is None:
         return read_pin(file, home)
-    try:
-        return None if home.remote else hashes_of(file, home)
-    except SourceError as error:
-        raise FetchError(_wrong(file, home, error)) from error
+    return None if home.remote else hashes_of(file, home)
 
 
 def may_hold(file: RemoteFile, home: DataDirectory, content_sha256: str, origin: str) -> bool:
@@ -154,7 +119,7 @@ def may_hold(file: RemoteFile, home: DataDirectory, content_sha256: str, origin:
     if file.path is None and not (file.hashes and known):
         try:
             known = hashes_of(file, home) or known
-        except SourceError:
+        except WrongFileError:
             return False
     if known is None:
         return not _is_from_elsewhere(file, origin)
@@ -169,10 +134,6 @@ def _is_from_elsewhere(file: RemoteFile, origin: str) -> bool:
     """
     is_of_mirror = origin.partition("://")[2].partition("/")[2].removeprefix(".../") == file.name
     return is_web(origin) and not file.hashes and not is_of_mirror and origin not in map(shown, file.urls)
-
-
-def _fetched(file: RemoteFile, home: DataDirectory, digest: Digest) -> Fetched:
-    return Fetched(home.path(file), digest.sha256, digest.content_sha256, shown(digest.origin))
 
 
 def clean(file: RemoteFile, home: DataDirectory) -> int:
@@ -202,7 +163,7 @@ def forget(file: RemoteFile, home: DataDirectory) -> None:
             home.pin_path(file).unlink(missing_ok=True)
 
 
-def _download(file: RemoteFile, home: DataDirectory, progress: Progress) -> Fetched:
+def _download(file: RemoteFile, home: DataDirectory, progress: Progress) -> Digest:
     """Try every mirror and address in turn."""
     from mpu_bench.data.download.transfer import PartialDownload, bring  # with which the client of the web comes
 
@@ -210,7 +171,8 @@ def _download(file: RemoteFile, home: DataDirectory, progress: Progress) -> Fetc
     for address, words in _addresses(file, home):
         try:
             with on_disk(home.path(file)):
-                return _fetched(file, home, bring(PartialDownload(file, home, address), words, progress))
+                home.path(file).parent.mkdir(parents=True, exist_ok=True)
+                return bring(PartialDownload(file, home, address), words, progress)
         except SourceError as error:
             failures.append((words, error))
             progress.note(f"{file.name}: {words}: {error}")
@@ -253,13 +215,9 @@ def obstacle(file: RemoteFile, home: DataDirectory) -> str:
     return ""
 
 
-def _size(file: RemoteFile) -> str:
-    return f" ({decimal(file.bytes)})" if file.bytes is not None else ""
-
-
 def _nowhere(file: RemoteFile, home: DataDirectory, failures: Sequence[tuple[str, SourceError]]) -> str:
     """Return a message that no address served a file, why each did not, and what the user can do."""
-    path, name = home.path(file), f"{file.name}{_size(file)}"
+    path, name = home.path(file), file.label
     reasons = "; ".join(f"{address}: {error}" for address, error in failures)
     tried = f" Tried {reasons}." if failures else ""
     by_hand = f" {file.by_hand.rstrip('.')}." if file.by_hand else ""
@@ -276,14 +234,4 @@ def _nowhere(file: RemoteFile, home: DataDirectory, failures: Sequence[tuple[str
     return (
         f"{name} could not be fetched.{tried} {again} a mirror that has it with --mirror or MPU_BENCH_MIRROR, "
         f"or put it at {path} yourself.{by_hand}"
-    )
-
-
-def _wrong(file: RemoteFile, home: DataDirectory, error: SourceError) -> str:
-    """Return a message that a file is there and wrong, and what the user can do."""
-    if file.path is not None:
-        return f"{file.path}: {error}; write it again"
-    return (
-        f"{home.path(file)} is not usable as {file.name}{_size(file)}: {error}. "
-        "Move it away to have it fetched again, or put the right file there."
     )

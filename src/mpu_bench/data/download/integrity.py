@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from annotated_types import Ge, Len
+from pydantic import TypeAdapter
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile, shown
 from mpu_bench.data.download.compression import (
@@ -27,15 +28,11 @@ from mpu_bench.data.download.compression import (
     open_content,
     other_file,
 )
-from mpu_bench.data.download.errors import SourceError, disk_error, on_disk
+from mpu_bench.data.download.errors import SourceError, WrongFileError, disk_error, on_disk
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import FetchError
 from mpu_bench.files import NotRegularError, open_regular, read_beginning, write_text
 from mpu_bench.texts import one_line
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
 
 MOST_BYTES = 1 << 16
 
@@ -68,8 +65,6 @@ def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _N
 
 @cache
 def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(cast(Any, kind))
 
 
@@ -102,8 +97,6 @@ class Digest:
     changed, inode : int
         The time of its last change and its number then, which decide for a user file, too.
     """
-
-    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     sha256: Annotated[str, Len(64, 64)]
     content_sha256: Annotated[str, Len(64, 64)]
@@ -269,10 +262,10 @@ def hashes_of(
 
     Raises
     ------
-    SourceError
+    WrongFileError
         If it is there and wrong.
     FetchError
-        If it cannot be read, or is a user file and not there.
+        If it cannot be read, or is a user file that is not there or damaged.
     """
     path, pin, state = home.path(file), read_pin(file, home), _state(file, home)
     if state is None:
@@ -280,9 +273,17 @@ def hashes_of(
     if pin and not anew and _is_unchanged(file, pin, state):
         return pin
     with on_disk(path):
-        digest = digest_file(path, file, progress)
-        if file.path is None:
-            verify_digest(file, home, digest)
+        try:
+            digest = digest_file(path, file, progress)
+            if file.path is None:
+                verify_digest(file, home, digest)
+        except SourceError as error:
+            if file.path is not None:
+                raise FetchError(f"{path}: {error}; write it again") from error
+            raise WrongFileError(
+                f"{path} is not usable as {file.label}: {error}. "
+                "Move it away to have it fetched again, or put the right file there."
+            ) from error
         by_hand = "put there by hand" if file.path is None else str(path)
         found = digest.pinned(pin.origin if pin and pin.sha256 == digest.sha256 else by_hand, state)
         if keep and (pin is None or replace(pin, time=found.time) != found):

@@ -18,9 +18,8 @@ from itertools import chain
 from pathlib import Path
 
 import requests
+import urllib3.exceptions
 from rich.filesize import decimal
-from urllib3 import Retry
-from urllib3 import exceptions as of_urllib3
 
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile, shown
 from mpu_bench.data.download.compression import CHUNK_BYTES, other_file
@@ -50,27 +49,31 @@ _DECODED_LATER = ("gzip", "x-gzip", "bzip2", "x-bzip2", "xz", "compress", "x-com
 #: Kinds of errors, what they mean for the address, and the reason to show. The order matters: urllib3 counts a refused
 #: connection among the timeouts, and http.client a connection that was cut among the bad status lines.
 _REASONS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], ...] = (
-    ((of_urllib3.SSLError,), SourceError, "no secure connection to '{host}' ({cause})"),
+    ((urllib3.exceptions.SSLError,), SourceError, "no secure connection to '{host}' ({cause})"),
     (
-        (of_urllib3.NameResolutionError,),
+        (urllib3.exceptions.NameResolutionError,),
         TransientError,
         "the name '{host}' could not be looked up; no network, or a misspelt address",
     ),
-    ((of_urllib3.ProxyError,), TransientError, "the proxy did not answer ({cause}); see HTTP_PROXY and HTTPS_PROXY"),
     (
-        (of_urllib3.NewConnectionError,),
+        (urllib3.exceptions.ProxyError,),
+        TransientError,
+        "the proxy did not answer ({cause}); see HTTP_PROXY and HTTPS_PROXY",
+    ),
+    (
+        (urllib3.exceptions.NewConnectionError,),
         TransientError,
         "no connection to '{host}' ({cause}); no network, a firewall, or no server there",
     ),
     (
-        (of_urllib3.TimeoutError,),
+        (urllib3.exceptions.TimeoutError,),
         TransientError,
         "'{host}' timed out ({policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
     ),
     ((requests.TooManyRedirects,), SourceError, f"the server redirects more than {_MOST_REDIRECTS} times"),
     ((ConnectionError,), TransientError, "the connection was cut ({cause})"),
     ((BadStatusLine, UnknownProtocol), TransientError, "the server does not speak HTTP ({cause})"),
-    ((of_urllib3.ProtocolError,), TransientError, "the connection was cut ({cause})"),
+    ((urllib3.exceptions.ProtocolError,), TransientError, "the connection was cut ({cause})"),
     (
         (Exception,),  # whose text would show the whole address
         SourceError,
@@ -117,10 +120,10 @@ class PartialDownload:
 
     def restart(self, total: int | None, tag: str = "") -> None:
         """Begin at the first byte of a file of this size, if it is known, and this tag."""
-        self.expect(total or 0)
-        self.discard()
-        self.tag = tag
         with on_disk(self.path):
+            self.expect(total or 0)
+            self.discard()
+            self.tag = tag
             write_text(self._tag_path, tag)
             self.path.touch()
 
@@ -192,17 +195,19 @@ def bring(partial: PartialDownload, origin: str, progress: Progress) -> Digest:
         If the disk cannot be written.
     """
     file, home = partial.file, partial.home
-    _fill(partial, progress)
-    resumed = partial.resumed
-    try:
-        digest = _digest_partial(partial, progress)
-    except SourceError as error:
-        if not resumed:
-            raise
-        # the pieces may have been of two files; once more from the first byte
-        progress.note(f"{file.name}: {error}; downloading all of it again")
+    for is_second in (False, True):
         _fill(partial, progress)
-        digest = _digest_partial(partial, progress)
+        try:
+            digest = digest_file(partial.path, file, progress)
+            verify_digest(file, home, digest)
+            break
+        except SourceError as error:
+            was_resumed = partial.resumed
+            partial.discard()
+            if is_second or not was_resumed:
+                raise
+            # the pieces may have been of two files; once more from the first byte
+            progress.note(f"{file.name}: {error}; downloading all of it again")
     with partial.path.open("rb+") as stream:
         os.fsync(stream.fileno())
         pin = digest.pinned(origin, os.fstat(stream.fileno()))
@@ -212,17 +217,6 @@ def bring(partial: PartialDownload, origin: str, progress: Progress) -> Digest:
     for left in home.partials(file):
         left.unlink(missing_ok=True)
     return pin
-
-
-def _digest_partial(partial: PartialDownload, progress: Progress) -> Digest:
-    """Verify a complete download, and forget it if it is not the file."""
-    try:
-        digest = digest_file(partial.path, partial.file, progress)
-        verify_digest(partial.file, partial.home, digest)
-    except SourceError:
-        partial.discard()
-        raise
-    return digest
 
 
 def _fill(partial: PartialDownload, progress: Progress) -> None:
@@ -361,8 +355,8 @@ def _check_status(response: requests.Response) -> None:
 def _retry_after(response: requests.Response) -> float | None:
     """Return how many seconds the server wants to be left alone, given in seconds or as a date."""
     try:
-        return Retry().get_retry_after(response.raw)
-    except (of_urllib3.InvalidHeader, ValueError, OverflowError):  # neither, or a date that is none
+        return urllib3.Retry().get_retry_after(response.raw)
+    except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):  # neither, or a date that is none
         return None
 
 

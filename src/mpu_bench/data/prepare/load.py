@@ -33,7 +33,7 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, StorageOfRows, 
 from mpu_bench.data.download import fetch
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile
 from mpu_bench.data.download.errors import on_disk, sync_folder
-from mpu_bench.data.download.integrity import check_unchanged, read_note
+from mpu_bench.data.download.integrity import Digest, check_unchanged, read_note
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import DataError
 from mpu_bench.files import read_bounded, write_text
@@ -358,7 +358,7 @@ def _prepare(card: Card, home: DataDirectory, progress: Progress, anew: bool = F
         return _store(card, home, fetched, progress)
 
 
-def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched], progress: Progress) -> Meta:
+def _store(card: Card, home: DataDirectory, fetched: Mapping[str, Digest], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
     from mpu_bench.data.readers.blocks import SourceFile
@@ -371,7 +371,8 @@ def _store(card: Card, home: DataDirectory, fetched: Mapping[str, fetch.Fetched]
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
             user_files = {file.name for file in card.remote_files if file.path is not None}
             fixes = {name: {"fix": "write it again"} if name in user_files else {} for name in fetched}
-            files = {name: SourceFile(name, file.path, advance, **fixes[name]) for name, file in fetched.items()}
+            paths = {file.name: home.path(file) for file in card.remote_files}
+            files = {name: SourceFile(name, path, advance, **fixes[name]) for name, path in paths.items()}
             built = build(card, files, temporary)
         _share_arrays(temporary)
         for file in card.remote_files:
