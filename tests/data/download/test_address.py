@@ -62,6 +62,6 @@ def test_a_folder_and_an_address() -> None:
     assert mirror_folder("data/mirror") == Path("data/mirror")
     assert mirror_folder("file:///data/my%20mirror") == Path("/data/my mirror")
     assert mirror_folder("~/data") == Path.home() / "data"
-    for name in ("ftp://host/a", "~no such user"):
+    for name in ("ftp://host/a", "http:host", "~no such user"):
         with pytest.raises(FetchError):
             mirror_folder(name)

@@ -85,7 +85,7 @@ def mirror_folder(mirror: str) -> Path | None:
     if is_web(mirror):
         return None
     path = unquote(mirror.removeprefix("file://")) if mirror.startswith("file://") else mirror
-    if "://" in path:
+    if "://" in path or path.startswith(("http:", "https:")):
         raise FetchError(
             f"The mirror '{shown(mirror)}' ({_OPTION}) is not supported; "
             "give an address that begins with http:// or https://, or a folder."

@@ -8,6 +8,7 @@ import hashlib
 import io
 import lzma
 import math
+import re
 import subprocess
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -22,25 +23,39 @@ from mpu_bench.files import open_regular
 HEAD_BYTES = 512
 CHUNK_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 18
-_PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
-_COMPRESS = b"\x1f\x9d"
-_ZIP, _TAR, _TAR_AT = b"PK\x03\x04", b"ustar", 257
 _UNPACK, _AS_CSV = "unpack it", "save it as CSV"
+#: how a compressed file begins
+_KINDS = {
+    "gzip": rb"\x1f\x8b\x08",
+    "bzip2": rb"(?s)BZh.(1AY&SY|\x17rE8P\x90)",
+    "xz": rb"\xfd7zXZ\x00",
+    "compress": rb"\x1f\x9d",
+}
+_PAGE = rb"(?i)[\xef\xbb\xbf\s]*<(!doctype html|html|head|body|script|title)"
+#: how files begin that hold no data which can be read, what they are, and what to do
 _OTHERS = (
-    (b"version https://git-lfs.github.com/spec/", "a Git LFS pointer", "git lfs pull brings the file itself"),
-    (b"\xd0\xcf\x11\xe0", "an Excel file", _AS_CSV),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
-    (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd", _UNPACK),
-    (b"\x04\x22\x4d\x18", "compressed by lz4", _UNPACK),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", _AS_CSV),
-    (b"\x93NUMPY", "a file of NumPy", _AS_CSV),
-    (b"SQLite format 3\0", "an SQLite database", _AS_CSV),
-    (b"MATLAB 5.0 MAT-file", "a MATLAB file", _AS_CSV),
-    (b"ARROW1", "an Arrow file", "save it as Parquet"),
-    (b"FEA1", "a Feather file", "save it as Parquet"),
-    (b"\x80\x04\x95", "a pickle", _AS_CSV),
-    (b"%PDF-", "a PDF", _AS_CSV),
+    (_PAGE, "an HTML page", "a login page of the network, a moved file or an error answers so"),
+    (rb"(?s)PK\x03\x04.*(\[Content_Types\]\.xml|_rels/|docProps/|xl/)", "an Excel file", _AS_CSV),
+    (rb"PK\x03\x04", "a ZIP archive", _UNPACK),
+    (rb"(?s).{257}ustar", "a tar archive", _UNPACK),
+    (
+        rb"version https://git-lfs.github.com/spec/",
+        "a Git LFS pointer",
+        "git lfs pull brings the file itself",
+    ),
+    (rb"\xd0\xcf\x11\xe0", "an Excel file", _AS_CSV),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (rb"\x28\xb5\x2f\xfd", "compressed by zstd", _UNPACK),
+    (rb"\x04\x22\x4d\x18", "compressed by lz4", _UNPACK),
+    (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", _AS_CSV),
+    (rb"\x93NUMPY", "a file of NumPy", _AS_CSV),
+    (rb"SQLite format 3\0", "an SQLite database", _AS_CSV),
+    (rb"MATLAB 5.0 MAT-file", "a MATLAB file", _AS_CSV),
+    (rb"ARROW1", "an Arrow file", "save it as Parquet"),
+    (rb"FEA1", "a Feather file", "save it as Parquet"),
+    (rb"\x80\x04\x95", "a pickle", _AS_CSV),
+    (rb"%PDF-", "a PDF", _AS_CSV),
 )
 
 
@@ -53,13 +68,7 @@ class OtherFile(NamedTuple):
 
 def compression(head: bytes) -> str | None:
     """Return the compression of a file by its first ten bytes, or None where it is plain."""
-    if head.startswith(b"\x1f\x8b\x08"):
-        return "gzip"
-    if head[:3] == b"BZh" and head[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
-        return "bzip2"
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return "xz"
-    return "compress" if head.startswith(_COMPRESS) else None
+    return next((kind for kind, begin in _KINDS.items() if re.match(begin, head)), None)
 
 
 @contextmanager
@@ -167,14 +176,7 @@ def head_of(path: Path) -> bytes:
 
 def other_file(head: bytes) -> OtherFile | None:
     """Return what a file is by its first bytes if it is none of data; None if it may be."""
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGE_STARTS):
-        return OtherFile("an HTML page", "a login page of the network, a moved file or an error answers so")
-    if head.startswith(_ZIP):
-        is_excel = any(name in head for name in (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/"))
-        return OtherFile("an Excel file", _AS_CSV) if is_excel else OtherFile("a ZIP archive", _UNPACK)
-    if head[_TAR_AT:].startswith(_TAR):
-        return OtherFile("a tar archive", _UNPACK)
-    return next((OtherFile(name, fix) for begin, name, fix in _OTHERS if head.startswith(begin)), None)
+    return next((OtherFile(name, fix) for begin, name, fix in _OTHERS if re.match(begin, head)), None)
 
 
 def digest_stream(stream: BinaryIO, advance: Callable[[int], None], limit: float = math.inf) -> tuple[str, int]:
