@@ -194,7 +194,7 @@ class TestMirrors:
     def test_a_folder_in_the_files_place(self, tmp_path: Path) -> None:
         (tmp_path / "mirror" / "a9a").mkdir(parents=True)
         text = message(known("a9a"), DataDirectory(tmp_path / "home", (str(tmp_path / "mirror"),)))
-        assert "it is a folder, not a file" in text
+        assert "it cannot be read (is a folder, not a file)" in text
 
     def test_a_missing_folder_is_named(self, server: Server, tmp_path: Path) -> None:
         home = DataDirectory(tmp_path / "home", (str(tmp_path / "mirorr"),))

@@ -94,8 +94,10 @@ def test_what_cannot_be_read(file: RemoteFile, home: DataDirectory, tmp_path: Pa
             check_unchanged(file, home, known.sha256)
         fetch.fetch(file, home)  # as another process may do
     file.path.unlink()
-    with pytest.raises(FetchError, match=r"mine\.csv: cannot be read: No such file or directory; .* put it back"):
+    with pytest.raises(FetchError, match=r"mine\.csv: cannot be read \(No such file or directory\); .* put it back"):
         fetch.have(file, home)
     os.mkfifo(file.path)
-    with pytest.raises(FetchError, match=r"mine\.csv: is a pipe, not a file; a dataset reads this file where it is"):
+    with pytest.raises(
+        FetchError, match=r"mine\.csv: cannot be read \(is a pipe, not a file\); a dataset reads this file where it is"
+    ):
         fetch.fetch(file, home)

@@ -13,7 +13,6 @@ import subprocess
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -145,8 +144,9 @@ def _streams(raw: BinaryIO, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADec
             if content := stream.decompress(compressed, _BUFFER_BYTES):
                 yield content
             compressed = b""
-        following = chain([stream.unused_data], iter(lambda: raw.read(_BUFFER_BYTES), b""))
-        compressed = next(filter(None, (more.lstrip(b"\0") for more in following)), b"")  # zeros may fill up a block
+        compressed = stream.unused_data.lstrip(b"\0")  # zeros may fill up a block
+        while not compressed and (more := raw.read(_BUFFER_BYTES)):
+            compressed = more.lstrip(b"\0")
 
 
 def _uncompressed(raw: BinaryIO) -> Generator[bytes]:

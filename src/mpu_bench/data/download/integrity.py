@@ -31,7 +31,7 @@ from mpu_bench.data.download.compression import (
 from mpu_bench.data.download.errors import SourceError, WrongFileError, disk_error, on_disk
 from mpu_bench.data.download.progress import SILENT, Progress
 from mpu_bench.errors import FetchError
-from mpu_bench.files import NotRegularError, open_regular, read_beginning, write_text
+from mpu_bench.files import open_regular, read_beginning, write_text
 from mpu_bench.texts import one_line
 
 MOST_BYTES = 1 << 16
@@ -298,9 +298,8 @@ def _state(file: RemoteFile, home: DataDirectory) -> os.stat_result | None:
             return os.fstat(stream.fileno())
     except OSError as error:
         if file.path is not None:
-            cannot = "" if isinstance(error, NotRegularError) else "cannot be read: "
             raise FetchError(
-                f"{path}: {cannot}{error.strerror}; a dataset reads this file where it is: "
+                f"{path}: cannot be read ({error.strerror}); a dataset reads this file where it is: "
                 "put it back, or give the new path with mpu-bench data add FILE --name NAME --force"
             ) from None
         if isinstance(error, FileNotFoundError):

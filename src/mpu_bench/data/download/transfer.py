@@ -26,7 +26,7 @@ from mpu_bench.data.download.compression import CHUNK_BYTES, other_file
 from mpu_bench.data.download.errors import SourceError, TransientError, on_disk, sync_folder
 from mpu_bench.data.download.integrity import Digest, digest_file, verify_digest, write_pin
 from mpu_bench.data.download.progress import Progress
-from mpu_bench.files import NotRegularError, open_regular, write_text
+from mpu_bench.files import open_regular, write_text
 from mpu_bench.texts import one_line
 
 _BLOCK_BYTES = 1 << 16
@@ -244,8 +244,7 @@ def _copy(source: Path, partial: PartialDownload, progress: Progress) -> None:
     except FileNotFoundError as error:
         raise SourceError("there is no such file") from error
     except OSError as error:
-        cannot = "it" if isinstance(error, NotRegularError) else "it cannot be read:"
-        raise SourceError(f"{cannot} {error.strerror}") from error
+        raise SourceError(f"it cannot be read ({error.strerror})") from error
     if partial.size != size:
         raise SourceError("it changed while it was read")
 
