@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.downloads import DATA, fetched_bytes, known, left, message
-from tests.http_server import Server
+from tests.downloads import DATA, fetched_bytes, hashed, known, left, message
+from tests.http_server import Answer, Server
 
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import have
@@ -27,15 +29,24 @@ class SmallDisk(io.FileIO):
         return super().write(memoryview(block)[:room])
 
 
-def test_a_full_disk(server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_announced", [True, False])
+def test_a_full_disk(is_announced: bool, server: Server, home: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     open_path = Path.open
 
     def open_small(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
         return io.BufferedWriter(SmallDisk(path, "a")) if mode == "ab" else open_path(path, mode, *more, **options)
 
-    file = known("a9a", server.put("a9a", DATA))
+    url = server.put("a9a", DATA, *([] if is_announced else [Answer(length=False, chunked=True)]))
+    file = known("a9a", url) if is_announced else hashed(url)
+    part = home.partial_path(file, url)
+
+    def usage(_folder: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=100_000 - (part.stat().st_size if part.exists() else 0))
+
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", open_small)
+        if not is_announced:
+            patch.setattr(shutil, "disk_usage", usage)
         text = message(file, home)
     assert "The disk is full" in text
     assert str(home.folder) in text

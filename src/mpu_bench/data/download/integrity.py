@@ -145,8 +145,9 @@ def read_pin(file: RemoteFile, home: DataDirectory) -> Digest | None:
 def write_pin(file: RemoteFile, home: DataDirectory, pin: Digest) -> None:
     """Remember a file."""
     path = home.pin_path(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(asdict(pin), indent=1))
+    with on_disk(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(asdict(pin), indent=1))
 
 
 LARGEST_EXPANSION = 200
