@@ -244,8 +244,9 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
     ("parameters", "x", "y", "words"),
     [
         ({}, {"a": 1}, "c", "the label 'c' is not in classes: .False, True.; give all labels"),
-        ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be finite"),
-        ({}, {"a": None}, True, "the feature 'a' is None; it must be a number or a string"),
+        ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be a finite number or a string"),
+        ({}, {"a": None}, True, "the feature 'a' is None; it must be a finite number or a string"),
+        ({}, {"a": 10**400}, True, "the feature 'a' is 10*; it must be a finite number or a string"),
         ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
         ({"kernel": "rfb"}, {"a": 1}, True, "kernel is 'rfb'; it must be one of"),
     ],
@@ -274,8 +275,9 @@ def test_what_is_refused_takes_no_column() -> None:
 
 @pytest.mark.parametrize(
     ("column", "labels", "words"),
-    [([1.0, 2.0, 3.0], [True, False], "X has 3 rows and y 2 labels"), ([1.0, None, 3.0], [True] * 3, "must be finite"),
-     ([1.0, 2.0, 3.0], [True, False, 7], "the label 7 is not in classes"), ([1.0, 2.0, 1e200], [True] * 3, "scale")],
+    [([1.0, 2.0, 3.0], [True, False], "X has 3 rows and y 2 labels"), ([1.0, None, 3.0], [True] * 3, "be a finite"),
+     ([1.0, 2.0, 3.0], [True, False, 7], "the label 7 is not in classes"), ([1.0, 2.0, 1e200], [True] * 3, "scale"),
+     ([1, 2, 10**400], [True] * 3, "must be a finite")],
 )  # fmt: skip
 def test_of_many_all_are_learned_or_none(column: list[Any], labels: list[Any], words: str) -> None:
     model = river.BudgetedPegasos()
@@ -311,7 +313,8 @@ def test_short_streams_are_learned() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("classes", frozenset("a")), ("classes", "ab"), ("classes", ["a"]), ("classes", ["a", "a"]),
-     ("classes", [0, np.nan]), ("n_features", 2.5), ("n_features", 0)],
+     ("classes", [0, np.nan]), ("n_features", 2.5), ("n_features", 0),
+     ("seed", -1), ("seed", 0.5), ("seed", "a")],
     ids=str,
 )  # fmt: skip
 def test_wrong_parameters_are_refused(kind: Any, name: str, value: Any) -> None:

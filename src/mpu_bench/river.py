@@ -79,9 +79,10 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         labels = list(self.classes)
         if len(labels) < 2 or any(sum(other == label for other in labels) != 1 for label in labels):  # NaN: 0
             raise ValueError(f"classes is {self.classes!r}; it must name at least two labels, each once")
-        count: Any = self.n_features
-        if not isinstance(count, Integral) or count < 1:
-            raise ValueError(f"n_features is {self.n_features!r}; it must be a whole number from 1 on")
+        numbers: Any = {"n_features": (self.n_features, 1), "seed": (self.seed or 0, 0)}
+        for name, (number, least) in numbers.items():
+            if not isinstance(number, Integral) or number < least:
+                raise ValueError(f"{name} is {number!r}; it must be a whole number from {least} on")
         self._columns: dict[str, int] = {}
         self._is_full = False  # and it was said
         self._learner: online.OnlineClassifier | None = None
@@ -262,8 +263,8 @@ def __dir__() -> list[str]:
 def _number(name: Any, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"the feature {name!r} is {value!r}; it must be a number or a string") from None
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
     if not np.isfinite(number):
-        raise ValueError(f"the feature {name!r} is {value!r}; it must be finite")
+        raise ValueError(f"the feature {name!r} is {value!r}; it must be a finite number or a string")
     return number

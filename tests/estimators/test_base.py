@@ -240,7 +240,7 @@ def test_a_weight_is_as_so_many_rows(name: str, further: dict[str, Any], classes
     np.testing.assert_array_equal(balanced.decision_function(X), by_row.decision_function(X))
     if classes == 2:
         assert by_row.dual_gap_ < 1e-6
-    with pytest.raises(ValueError, match="rows of one class only have a weight above 0"):
+    with pytest.raises(ValueError, match="all rows of class 0 have weight 0"):
         made(name).fit(X, y, sample_weight=(y == 1).astype(float))
     with pytest.raises(ValueError, match="Negative values"):
         made(name).fit(X, y, sample_weight=-weights)

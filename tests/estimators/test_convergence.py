@@ -101,6 +101,11 @@ def test_passes_that_do_not_do_are_told(raw: Any) -> None:
     assert fitted(made("PegasosClassifier"), StandardScaler().fit_transform(raw[0]), raw[1])[1] == []
 
 
+def test_code_of_no_module_is_warned(raw: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        exec("model.fit(*raw)", {"model": made("DCDClassifier", max_iter=1), "raw": raw})
+
+
 def test_data_without_a_margin_are_told() -> None:
     X, y = np.zeros((4, 2)), [0, 1, 0, 1]
     for name, parameters in (("MPUClassifier", {"margin": "hard"}), ("MarginPerceptronClassifier", {})):

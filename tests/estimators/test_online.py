@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,11 @@ def test_mistakes_are_one_message() -> None:
     model = made("ForgetronClassifier").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="classes is not as at the first call"):
         model.partial_fit(X, y, classes=[0, 1])
+    words = np.array(["a", "b", "c"], object)
+    model = made("ForgetronClassifier").partial_fit(X, words[y], classes=words)
+    for label in (3, None):  # which have no order among words
+        with pytest.raises(ValueError, match="y has words and numbers as labels"):
+            model.partial_fit(X[:2], np.array(["a", label], object))
     with pytest.raises(ValueError, match="give eta"):
         made("ProjectronClassifier", budget=5).partial_fit(X, y, classes=[0, 1, 2])
     searched = made("ProjectronClassifier", eta=0.1, budget=20).fit(X, y)
@@ -192,7 +198,7 @@ def test_another_fault_of_a_start_is_not_taken_for_one_of_memory(monkeypatch: py
 
 
 @pytest.mark.parametrize(("name", "parameters"), FORMS, ids=str)
-@pytest.mark.parametrize("way", ["pickle", "memory map", "plain arrays"])
+@pytest.mark.parametrize("way", ["pickle", "memory map", "plain arrays", "shallow copy"])
 def test_a_saved_model_goes_on_learning(name: str, parameters: dict[str, Any], way: str, tmp_path: Path) -> None:
     """Bit for bit, also where what was saved comes back as arrays that cannot be written, or that are no records."""
     X, y = blobs(2)
@@ -202,6 +208,8 @@ def test_a_saved_model_goes_on_learning(name: str, parameters: dict[str, Any], w
     elif way == "memory map":
         joblib.dump(model, tmp_path / "model.joblib")
         loaded = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    elif way == "shallow copy":
+        loaded = copy(model)
     else:
         loaded = type(model).__new__(type(model))
         loaded.__setstate__(_of_plain_arrays(model.__getstate__()))

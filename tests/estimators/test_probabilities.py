@@ -72,6 +72,19 @@ def test_weights_of_rows_count() -> None:
         assert weighed.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
 
 
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+def test_rows_without_weight_are_in_no_fold(kernel: str) -> None:
+    X, y = blobs(2)
+    weights = np.zeros(len(y))
+    weighted = np.sort(np.concatenate([np.flatnonzero(y == label)[:4] for label in (0, 1)]))  # of the first fold
+    weights[weighted] = 2.0
+    model, alone = (made("SMOClassifier", kernel=kernel, probability=True) for _ in range(2))
+    rows, alone_rows = (X, X[weighted]) if kernel == "linear" else (X @ X.T, X[weighted] @ X[weighted].T)
+    model.fit(rows, y, sample_weight=weights)
+    alone.fit(alone_rows, y[weighted], sample_weight=weights[weighted])
+    assert model.calibration_ == alone.calibration_
+
+
 def test_given_kernel_values_are_split_by_rows_and_columns() -> None:
     X, y = blobs(2)
     given = made("SMOClassifier", kernel="precomputed", probability=True).fit(X @ X.T, y)

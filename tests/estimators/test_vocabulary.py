@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -157,6 +158,11 @@ def test_weights_have_a_place_or_are_refused_in_words(name: str) -> None:
     if issubclass(kind, OnlineClassifier):
         with pytest.raises(TypeError, match=f"^{name}.partial_fit takes no sample_weight"):
             kind().partial_fit(X, y, classes=[0, 1], sample_weight=np.ones(len(y)))
+
+
+def test_a_class_that_is_derived_from_one_takes_its_weights() -> None:
+    derived = type("Derived", (mpu_bench.DCDClassifier,), {})
+    assert clone(derived(class_weight="balanced")).class_weight == "balanced"
 
 
 def test_a_hard_margin_refuses_weights_in_words() -> None:

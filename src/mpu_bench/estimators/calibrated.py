@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mpu_bench.models.probabilities import Sigmoids
@@ -55,17 +55,22 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
         """Fit the sigmoids of `predict_proba` to the scores that each row has without training on its fold."""
         if not self.probability:
             return
+        other, y, weights = clone(self).set_params(probability=False), self.classes_[labels], sample_weight
+        if weights is not None:
+            weights = np.broadcast_to(np.asarray(weights, np.float64), len(labels))
+            weighted = np.flatnonzero(weights)  # the others are in no fold
+            X, y = _safe_split(other, X, y, weighted)
+            labels, weights = labels[weighted], weights[weighted]
         folds = min(_FOLDS, int(np.bincount(labels).min()))
         if folds < 2:
             raise ValueError("probability=True is fitted by cross-validation, which needs two rows of each class")
-        other, weights = clone(self).set_params(probability=False), {"sample_weight": sample_weight}
         with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
             warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows has warned
             scores = cross_val_predict(
-                other, X, self.classes_[labels], cv=StratifiedKFold(folds), method="decision_function",
-                params=weights if sample_weight is not None else None,
+                other, X, y, cv=StratifiedKFold(folds), method="decision_function",
+                params=None if weights is None else {"sample_weight": weights},
             )  # fmt: skip
-        self._fit_sigmoids(scores.reshape(len(labels), -1), labels, sample_weight)
+        self._fit_sigmoids(scores.reshape(len(labels), -1), labels, weights)
 
     def _fit_sigmoids(self, scores: NDArray[np.float64], labels: NDArray[Any], weights: Any) -> None:
         self.calibration_ = Sigmoids.of(scores, labels, weights)

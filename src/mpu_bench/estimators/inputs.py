@@ -13,7 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
+from mpu_bench.core.rows import Dense, Rows, Sparse, canonical, to_scipy
 
 _MOST_NONZEROS = np.iinfo(np.uint32).max
 _OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another
@@ -50,10 +50,8 @@ def rows_of(X: Any) -> Rows:
         return Dense(writable(np.ascontiguousarray(X)))
     if X.nnz > _MOST_NONZEROS:
         raise ValueError(f"X has {X.nnz:,} non-zeros; at most {_MOST_NONZEROS:,} can be held: fit parts of it")
-    if not X.has_canonical_format:
-        X = X.copy()  # the caller's stays as it is
-        X.sum_duplicates()
-    return Sparse(writable(X.data), _unsigned(X.indices), _unsigned(X.indptr))
+    matrix = canonical(X)
+    return Sparse(writable(matrix.data), _unsigned(matrix.indices), _unsigned(matrix.indptr))
 
 
 def writable(array: NDArray[Any]) -> NDArray[Any]:

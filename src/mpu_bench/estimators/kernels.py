@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.rows import canonical
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.inputs import is_sparse, writable
 from mpu_bench.estimators.parameters import KernelFunction
@@ -151,9 +152,7 @@ def _variance(X: Any) -> float:
     if not is_sparse(X):
         with np.errstate(over="ignore", invalid="ignore"):
             return float(X.var(dtype=np.float64))
-    if not X.has_canonical_format:  # entries at one index stand for their sum
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)  # entries at one index stand for their sum
     size, mean = X.shape[0] * X.shape[1], X.mean(dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         return float((np.square(X.data - mean).sum() + (size - X.nnz) * mean**2) / size)

@@ -152,12 +152,11 @@ class WeightedClassifier(SolverClassifier):
     def _fit_weighted(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
         """Fit the rows that have a weight."""
         weighted = np.flatnonzero(weights)
-        left = np.unique(labels[weighted])
-        if len(left) < 2:
-            raise ValueError("rows of one class only have a weight above 0; a classifier needs two")
-        if len(left) < len(self.classes_):
-            name = self.classes_[np.setdiff1d(labels, left)[0]]
-            raise ValueError(f"all rows of class {name!s} have weight 0: leave the class out of the data, or weigh it")
+        weightless = self.classes_[np.setdiff1d(labels, labels[weighted])]
+        if len(weightless):
+            raise ValueError(
+                f"all rows of class {weightless[0]!s} have weight 0: weigh it, or leave it out of the data"
+            )
         self._fit(X[weighted], labels[weighted], weights[weighted])
         if "support_" in vars(self):
             self.support_ = weighted[self.support_]

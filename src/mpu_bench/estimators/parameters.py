@@ -55,7 +55,7 @@ class KnowsOldNames:
         ------
         TypeError
         """
-        if "class_weight" in parameters and "class_weight" not in vars(cls)["__dataclass_fields__"]:
+        if "class_weight" in parameters and not hasattr(cls, "class_weight"):
             raise TypeError(f"{cls.__name__} takes no class_weight: {cls.why_no_weights}")
         for old in parameters.keys() & _RENAMED:
             raise TypeError(f"{cls.__name__}: '{old}' is called '{_RENAMED[old]}' now")
@@ -143,7 +143,7 @@ def as_it_was_if_refused(method: Callable[..., _T]) -> Callable[..., _T]:
 def warn(text: str) -> None:
     """Warn of training that did not converge, at the line outside of this package that asked for it."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("mpu_bench."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mpu_bench."):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, ConvergenceWarning, stacklevel=level)
 

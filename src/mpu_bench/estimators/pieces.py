@@ -63,14 +63,15 @@ class IncrementalClassifier(SolverClassifier):
         if not (
             type(X) is type(y) is np.ndarray
             and X.dtype in ROWS["dtype"]
-            and y.dtype == self.classes_.dtype
+            and y.dtype == self.classes_.dtype != object  # of which some may have no order
             and X.ndim == 2
             and X.shape[1] == self.n_features_in_
             and y.shape == (len(X),)
             and len(X)
+            and "feature_names_in_" not in vars(self)
+            and X.flags.c_contiguous
+            and np.isfinite(X).all()
         ):
-            return None
-        if "feature_names_in_" in vars(self) or not X.flags.c_contiguous or not np.isfinite(X).all():
             return None
         labels = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         return labels.astype(np.int32) if (self.classes_[labels] == y).all() else None
@@ -88,8 +89,8 @@ class IncrementalClassifier(SolverClassifier):
         return {name: with_arrays(value, np.asarray) for name, value in saved.items()}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        """Take over what was saved; learning goes on in arrays of its own where those given cannot be written."""
-        super().__setstate__({name: with_arrays(value, _as_writable) for name, value in saved.items()})
+        """Take over copies of what was saved, or is held by another: learning goes on in arrays of its own."""
+        super().__setstate__({name: with_arrays(value, _copied) for name, value in saved.items()})
 
 
 def _labels(classes: Any) -> NDArray[Any]:
@@ -121,7 +122,6 @@ def with_arrays(value: Any, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> 
     return value
 
 
-def _as_writable(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that can be written, a record array where it has fields."""
-    writable = array if array.flags.writeable else array.copy()
-    return writable.view(np.recarray) if writable.dtype.names else writable
+def _copied(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of an array, a record array where it has fields."""
+    return array.copy().view(np.recarray) if array.dtype.names else array.copy()

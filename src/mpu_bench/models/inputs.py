@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, canonical, count
 from mpu_bench.errors import DataError
 
 _FLOATS = (np.float32, np.float64)
@@ -48,9 +48,7 @@ def array_rows(X: Any, features: int) -> Rows:
     _check_finite(matrix.data if sparse else matrix)
     if not sparse:
         return Dense(np.array(matrix, order="C"))
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # the caller's stays as it is
-        matrix.sum_duplicates()
+    matrix = canonical(matrix)
     return Sparse(matrix.data.copy(), matrix.indices.astype(np.uint32), matrix.indptr.astype(np.uint32))
 
 
