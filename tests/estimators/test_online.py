@@ -123,7 +123,7 @@ def test_mistakes_are_one_message() -> None:
     for labels in ([0, 1, np.nan], [0, 1, None], [[0], [1, 2]], "ab", [0], {0, 1, 2}):
         with pytest.raises(ValueError, match="it must be a list of at least two labels"):
             model.partial_fit(X, y, classes=labels)
-    with pytest.raises(ValueError, match="y has words and numbers as labels"):
+    with pytest.raises(ValueError, match="y has words as labels, and others"):
         model.fit(X, np.array(["a", 1], object)[y % 2])
     with pytest.raises(ValueError, match="y has the label 2, which is not in classes"):
         model.partial_fit(X, y, classes=[0, 1])
@@ -133,7 +133,7 @@ def test_mistakes_are_one_message() -> None:
     words = np.array(["a", "b", "c"], object)
     model = made("ForgetronClassifier").partial_fit(X, words[y], classes=words)
     for label in (3, None):  # which have no order among words
-        with pytest.raises(ValueError, match="y has words and numbers as labels"):
+        with pytest.raises(ValueError, match="y has words as labels, and others"):
             model.partial_fit(X[:2], np.array(["a", label], object))
     with pytest.raises(ValueError, match="give eta"):
         made("ProjectronClassifier", budget=5).partial_fit(X, y, classes=[0, 1, 2])

@@ -333,14 +333,6 @@ def take(rows: Rows, chosen: NDArray[np.integer[Any]]) -> Rows:
     return Sparse(rows.values[positions], rows.indices[positions], starts.astype(np.uint32))
 
 
-def canonical(matrix: Any) -> Any:
-    """Return a CSR matrix whose columns rise within a row, each once; a copy where the caller's is none."""
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
-
-
 def to_scipy(rows: Rows, features: int) -> csr_matrix | NDArray[np.float64]:
     """Return the rows as external solvers want them: a float64 CSR matrix, or a float64 array for dense rows.
 

@@ -240,7 +240,9 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         X, y = validate_data(self, X, y, **ROWS, reset=begins)
         check_format(X)
         if y.dtype == object and len({isinstance(label, str) for label in y}) > 1:
-            raise ValueError("y has words and numbers as labels; give all as words, or all as numbers")
+            raise ValueError(
+                "y has words as labels, and others (numbers or None); give all as words, or all as numbers"
+            )
         check_classification_targets(y)
         return X, y
 
@@ -310,8 +312,9 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _check_finite(self, finite: bool, what: str) -> None:
         if not finite:
-            name = type(self).__name__
-            raise ValueError(f"{name}: {what} is no longer finite; scale the features, as with StandardScaler")
+            raise ValueError(
+                f"{type(self).__name__}: {what} is no longer finite; scale the features, as with StandardScaler"
+            )
 
     def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
         """Warn of what training did not reach, with what to do."""

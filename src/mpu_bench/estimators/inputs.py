@@ -13,7 +13,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows, Sparse, canonical, to_scipy
+from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
+from mpu_bench.models.inputs import canonical
 
 _MOST_NONZEROS = np.iinfo(np.uint32).max
 _OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another

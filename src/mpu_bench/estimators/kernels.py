@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import canonical
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.inputs import is_sparse, writable
 from mpu_bench.estimators.parameters import KernelFunction
 from mpu_bench.kernels import KERNELS, Kernel, Precomputed
+from mpu_bench.models.inputs import canonical
 
 _LEAST_VALUE = 1e-150  # of X, the largest: squares of less have few digits, or none
 _LEAST_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, canonical, count
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count
 from mpu_bench.errors import DataError
 
 _FLOATS = (np.float32, np.float64)
@@ -50,6 +50,14 @@ def array_rows(X: Any, features: int) -> Rows:
         return Dense(np.array(matrix, order="C"))
     matrix = canonical(matrix)
     return Sparse(matrix.data.copy(), matrix.indices.astype(np.uint32), matrix.indptr.astype(np.uint32))
+
+
+def canonical(matrix: Any) -> Any:
+    """Return a CSR matrix whose columns rise within a row, each once; a copy where the caller's is none."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
 
 
 def _check_columns(rows: Rows, features: int) -> None:
