@@ -68,7 +68,7 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     cache_size : float
         Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
     fit_intercept : bool
-        Whether a feature that is 1 is added.
+        Whether a feature that is 1 is added; with ``kernel="rbf"``, which sees differences alone, it changes nothing.
     multi_class : {"ovr", "ovo"}
         How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional
