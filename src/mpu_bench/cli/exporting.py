@@ -18,7 +18,7 @@ from mpu_bench.errors import DataError, UserError
 from mpu_bench.files import told_if_unwritable, write_text, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
-from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand
+from mpu_bench.models.export.agreement import LEAST_AGREEMENT, Agreement, RowsAtHand
 from mpu_bench.models.export.c_fixed_machines import FixedPoint
 from mpu_bench.models.export.c_float import Source
 from mpu_bench.models.export.device import Device, named
@@ -116,17 +116,18 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
     names, theirs = map(str, labels.tolist()), map(str, np.asarray(answers[0]).tolist())
     differ = sum(one != other for one, other in zip(names, theirs, strict=True))
     largest = float(np.abs(answers[1] - rows.scores).max(initial=0.0))
-    share = 1 - differ / max(len(labels), 1)
-    say(
-        f"compared: {_counted(rows, 'raw rows')}; labels that differ: {differ:,} ({100 * share:.2f}% agree); "
-        f"largest difference of a score: {largest:.2g}"
-    )
-    return share
+    return _share_of(Agreement(len(labels), differ, largest), rows, "raw rows")
 
 
-def _counted(rows: RowsAtHand, which: str) -> str:
+def _share_of(found: Agreement, rows: RowsAtHand, which: str, remark: str = "") -> float:
+    """Return the share of labels that are the same, and print it."""
     counted = f"{len(rows.scores):,} {which}"
-    return counted if rows.whole else f"the first {counted} (the limit)"
+    words = f"compared: {counted if rows.whole else f'the first {counted} (the limit)'}; "
+    words += f"labels that differ: {found.differ:,} ({100 * found.share:.2f}% agree)"
+    if found.largest_difference is not None:
+        words += f"; largest difference of a score: {found.largest_difference:.2g}"
+    say(words + remark)
+    return found.share
 
 
 def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: DataDirectory) -> RowsAtHand | None:
@@ -166,15 +167,9 @@ def _compared(
     if compiler.find_compiler() is None:
         say("labels not compared: no C compiler (cc, gcc or clang) on the PATH")
         return None
-    comparison = agreement.compared(model, source, rows, how)
     which = "raw rows" if rows.numbers is not None else "prepared rows" if data else "of the model's own vectors"
     without = "" if rows.numbers is not None else "; the steps before were not: name a file of raw rows with --check"
-    words = f"compared: {_counted(rows, which)}; labels that differ: {comparison.differ:,}"
-    words += f" ({100 * comparison.share:.2f}% agree)"
-    if comparison.largest_difference is not None:
-        words += f"; largest difference of a score: {comparison.largest_difference:.2g}"
-    say(words + without)
-    return comparison.share
+    return _share_of(agreement.compared(model, source, rows, how), rows, which, without)
 
 
 def _c_rows(

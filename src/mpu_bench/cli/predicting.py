@@ -31,7 +31,15 @@ from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import LEARNED_TEST_ROWS, SavedModel, load
-from mpu_bench.preprocessing import CategoricalColumn, Preprocessing, Table, Vectors, numbers_of, plain_number, texts_of
+from mpu_bench.preprocessing import (
+    CategoricalColumn,
+    NumberColumn,
+    Preprocessing,
+    Table,
+    Vectors,
+    plain_number,
+    texts_of,
+)
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
 from mpu_bench.texts import one_line
@@ -244,17 +252,9 @@ def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: i
             f"has {features.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
             "name the label with --label"
         )
-    numbers = {name: _complete(texts, str(name), first_row) for name, texts in saved.ordered(features).items()}
-    values = pd.DataFrame(numbers)
+    named = saved.ordered(features).items()
+    values = pd.DataFrame({name: NumberColumn(name=str(name)).values(texts, first_row) for name, texts in named})
     return values if saved.columns is not None else values.to_numpy()
-
-
-def _complete(texts: Any, name: str, first_row: int) -> NDArray[np.float64]:
-    numbers = numbers_of(texts, name, first_row)
-    if np.isnan(numbers).any():
-        row = first_row + int(np.flatnonzero(np.isnan(numbers))[0])
-        raise DataError(f"row {row}, column '{name}': no number")
-    return numbers
 
 
 # ------------------------------------------------------------------ predictions
