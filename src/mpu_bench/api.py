@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,7 @@ from mpu_bench.experiment.runner import Listener, choose, opened
 from mpu_bench.files import is_folder
 from mpu_bench.report import csv_files, figures, reproduction
 from mpu_bench.report.overview import overview_rows
-from mpu_bench.results.folder import ResultsFolder, open_results
+from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import FILE
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Results:
         self._frames: dict[str, pd.DataFrame] = {}
         if not is_folder(self.folder):
             raise StoreError(f"{self.folder}: no such folder; results are in results/NAME, where NAME is the config's")
-        with self._opened():
+        with open_results(self.folder):
             pass
 
     @property
@@ -89,7 +89,7 @@ class Results:
     @property
     def environment(self) -> dict[str, Any]:
         """What environment.json holds: the machines and versions of the runs."""
-        with self._opened() as results:
+        with open_results(self.folder) as results:
             return csv_files.Tables(results).environment
 
     def figure(self, name: str | None = None, against: str | None = None, style: str = "paper") -> Figure:
@@ -115,23 +115,18 @@ class Results:
 
     def _frame(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
-            with self._opened() as results:
+            with open_results(self.folder) as results:
                 self._frames[name] = csv_files.frame(name, getattr(csv_files.Tables(results), name))
         return self._frames[name].copy()  # so that nobody changes what is kept
 
-    @contextmanager
-    def _opened(self) -> Iterator[ResultsFolder]:
-        with open_results(self.folder) as results:
-            yield results
-
     def __repr__(self) -> str:
         text = io.StringIO()
-        with self._opened() as results:
+        with open_results(self.folder) as results:
             table.print_results(results, Terminal(file=text, width=_WIDTH, color_system=None))
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
 
     def _repr_html_(self) -> str:
-        with self._opened() as results:
+        with open_results(self.folder) as results:
             return table.fragment(results)
 
 
@@ -269,10 +264,5 @@ def _say_nothing(_line: str) -> None:
     pass
 
 
-@contextmanager
-def _listener(progress: bool) -> Iterator[Listener]:
-    if not progress:
-        yield Listener()
-        return
-    with Display(terminal(stderr=True), table=False).listening() as listener:
-        yield listener
+def _listener(progress: bool) -> AbstractContextManager[Listener]:
+    return Display(terminal(stderr=True), table=False).listening() if progress else nullcontext(Listener())

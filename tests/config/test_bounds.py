@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpu_bench.config.bounds import MOST_RUNS, combinations, product
+from mpu_bench.config.bounds import MOST_RUNS, combinations
 from mpu_bench.config.sweep import expand
 
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
@@ -18,8 +18,8 @@ def test_combinations_are_counted_as_they_are_made(value: object) -> None:
     assert combinations(value) == len(expand(value))
 
 
-def test_very_many_are_counted_in_few_digits() -> None:
-    assert product([10] * 100_000) == combinations({str(key): [1, 2] for key in range(9000)}) == 10**15
+def test_very_many_are_counted() -> None:
+    assert combinations({str(key): [1, 2] for key in range(9000)}) == 2**9000
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,30 +23,20 @@ MOST_SECONDS = 1e9  #: some thirty years
 MOST_PASSES = 1e8
 MOST_EVALUATIONS = 4e18  #: of the kernel: what 64 bits can count
 MOST_MEMORY_BYTES = 2**62
-_UNCOUNTED = 10**15  # where counting ends
+_UNTOLD = 10**15  # a number from here on is not written out
 
 
 def combinations(value: Any) -> int:
-    """Return how many values `sweep.expand` makes of one; of very many, some number above `MOST_RUNS`."""
+    """Return how many values `sweep.expand` makes of one."""
     if isinstance(value, list):
         return sum(combinations(entry) if isinstance(entry, Mapping) else 1 for entry in value)
-    return product(combinations(entry) for entry in value.values()) if isinstance(value, Mapping) else 1
-
-
-def product(counts: Iterable[int]) -> int:
-    """Return the product of counts, in few digits: of very many, some number above `MOST_RUNS`."""
-    total = 1
-    for count in counts:
-        total *= count
-        if total > _UNCOUNTED:
-            return _UNCOUNTED
-    return total
+    return math.prod(map(combinations, value.values())) if isinstance(value, Mapping) else 1
 
 
 def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
     """Reject a tuning of too many parameters, or by too many runs."""
     _check_bound(len(tried), "parameters", MOST_TUNED, node)
-    _check_bound(product([combinations(tried), splits]), "trials", MOST_RUNS, node)
+    _check_bound(combinations(tried) * splits, "trials", MOST_RUNS, node)
 
 
 def _swept(node: Node) -> int:
@@ -67,7 +58,7 @@ def _check_bound(count: int, what: str, most: int, node: Node) -> None:
         Which says how many there are.
     """
     if count > most:
-        said = f"{count:,}" if count < _UNCOUNTED else f"{_UNCOUNTED:,} or more"
+        said = f"{count:,}" if count < _UNTOLD else f"{_UNTOLD:,} or more"
         raise node.error(f"has {said} {what}, and the limit is {most:,}; give fewer values")
 
 
@@ -110,10 +101,10 @@ class PlanSize:
         ConfigError
             If a list is empty, or there are too many by now.
         """
-        solvers = product([_swept(node), sum(map(_swept, kernels)), budgets])
+        solvers = _swept(node) * sum(map(_swept, kernels)) * budgets
         chosen = self._problems if label is None else {label: self._problems[label]}
         runs_per_solver = sum(
             count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items()
         )
-        self._total += product([solvers, runs_per_solver])
+        self._total += solvers * runs_per_solver
         _check_bound(self._total, "runs", MOST_RUNS, node)
