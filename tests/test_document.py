@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from pydantic import Field, model_validator
 
 from mpu_bench import document, yaml_text
-from mpu_bench.document import Change
+from mpu_bench.document import Change, Locations
 from mpu_bench.errors import ConfigError
-from mpu_bench.yaml_text import Locations
 
 
 def parse(text: str) -> document.Document:
-    return document.parse(text, "adult.yaml", ConfigError)
+    return yaml_text.parse(text, "adult.yaml", ConfigError)
 
 
 @pytest.mark.parametrize(
@@ -37,10 +36,10 @@ def test_words_stay_words(text: str) -> None:
 
 def test_every_key_has_a_place() -> None:
     read = parse("a: 1\nb:\n  c: [1, 2]\n  d:\n    - e: 3\n")
-    assert read.location(("b", "d", 0, "e")) == "adult.yaml, line 5"
-    assert read.location(("b", "c", 1)) == "adult.yaml, line 3"
-    assert read.location(("b", "unknown")) == "adult.yaml, line 2"
-    assert read.location(("unknown",)) == "adult.yaml"
+    assert read.locations.nearest(("b", "d", 0, "e")).text == "adult.yaml, line 5"
+    assert read.locations.nearest(("b", "c", 1)).text == "adult.yaml, line 3"
+    assert read.locations.nearest(("b", "unknown")).text == "adult.yaml, line 2"
+    assert read.locations.head(("unknown",), read.source) == "adult.yaml: unknown"
 
 
 @pytest.mark.parametrize(
@@ -69,10 +68,10 @@ def test_an_overlay_merges_mappings_and_replaces_the_rest() -> None:
             Change(("seeds",), [3], Locations("x"), merged=True),
         ]
     )
-    assert read.location(("seeds", 0)) == "x"
+    assert read.locations.nearest(("seeds", 0)).text == "x"
     assert read.data == {"stop": {"gap": 5, "passes": 2}, "seeds": [3]}
-    assert read.location(("stop", "gap")) == "there"
-    assert read.location(("stop", "passes")) == "adult.yaml, line 1"
+    assert read.locations.nearest(("stop", "gap")).text == "there"
+    assert read.locations.nearest(("stop", "passes")).text == "adult.yaml, line 1"
 
 
 def test_what_an_anchor_shares_can_be_overridden_by_itself() -> None:
@@ -86,8 +85,8 @@ def test_what_a_change_takes_from_the_document_stays_there_as_it_is() -> None:
     read = parse("a: {b: 1}\n")
     moved = Change(("c",), read["a"].value, read["a"].locations)
     changed = read.changed([moved, Change(("c", "b"), 2, Locations("here"))])
-    assert (changed.data["c"], changed.location(("c", "b"))) == ({"b": 2}, "here")
-    assert (read.data, read.location(("a", "b"))) == ({"a": {"b": 1}}, "adult.yaml, line 1")
+    assert (changed.data["c"], changed.locations.nearest(("c", "b")).text) == ({"b": 2}, "here")
+    assert (read.data, read.locations.nearest(("a", "b")).text) == ({"a": {"b": 1}}, "adult.yaml, line 1")
 
 
 def test_a_node_knows_its_place() -> None:
@@ -150,7 +149,7 @@ def test_five_faults_are_told_at_once() -> None:
 
 
 def test_a_renamed_word_is_refused_with_the_new_one() -> None:
-    read = document.parse("forms: []", "adult.yaml", ConfigError, {"forms": "shapes"})
+    read = yaml_text.parse("forms: []", "adult.yaml", ConfigError, {"forms": "shapes"})
     with pytest.raises(ConfigError, match=r"adult\.yaml, line 1: forms: unknown key; it is called 'shapes' now"):
         read.root.validated(Shapes)
 
@@ -161,7 +160,7 @@ def test_what_a_program_gives_has_the_types_of_a_file() -> None:
         "some": range(2), "tiny": 1e-300, "words": ["yes", "1e-5", "#", "é"], "none": None,
     }  # fmt: skip
     text = yaml_text.dump(content, "the config", ConfigError)
-    read = document.parse(text, "the config", ConfigError, has_lines=False)
+    read = yaml_text.parse(text, "the config", ConfigError, has_lines=False)
     assert read.data == {
         "C": [0.1, 1.0, 10.0], "one": 0.1, "n": 3, "pair": [1, "a"], "some": [0, 1], "tiny": 1e-300,
         "words": ["yes", "1e-5", "#", "é"], "none": None,
@@ -175,7 +174,9 @@ def test_what_no_file_can_hold_is_one_message() -> None:
     endless["self"] = endless
     for wrong in (endless, {"a": object()}, {"a": {1.5: 2}}, {"a": "\0"}):
         with pytest.raises(ConfigError) as caught:
-            document.parse(yaml_text.dump(wrong, "the config", ConfigError), "the config", ConfigError, has_lines=False)
+            yaml_text.parse(
+                yaml_text.dump(wrong, "the config", ConfigError), "the config", ConfigError, has_lines=False
+            )
         assert str(caught.value).startswith("the config")
         assert "\n" not in str(caught.value)
 

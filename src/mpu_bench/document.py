@@ -1,6 +1,6 @@
 """Documents that remember where everything stood, so that a message can name file, line and key.
 
-Used for configs and for dataset cards, which are YAML as `mpu_bench.yaml_text` reads it.
+Used for configs and for dataset cards: `mpu_bench.yaml_text` makes them of YAML.
 
 Every message about a value reads ``FILE, line N: key: what is wrong; the fix``.
 """
@@ -12,20 +12,21 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mpu_bench.errors import UserError, nearest
-from mpu_bench.files import read_text
 from mpu_bench.texts import one_line
-from mpu_bench.yaml_text import MOST_BYTES, MOST_DEPTH, TOO_DEEP, Key, Locations, dotted, load, shown
+
+Key = tuple[str | int, ...]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
+MOST_DEPTH = 50  #: of keys
+TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _MOST_ERRORS = 5  # of one message
+_MOST_SHOWN_BYTES = 200
 _MOST_NAME_BYTES = 200  # of an unknown one
 
 
@@ -37,6 +38,68 @@ def _plain_label(name: str) -> str:
 
 #: a user's name for something, as tables show it
 Label = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_plain_label)]
+
+
+@dataclass
+class Locations:
+    """Where the keys of a document stand: a tree of the same shape.
+
+    Attributes
+    ----------
+    text : str
+        Such as ``adult.yaml, line 7``; empty where nobody wrote the key.
+    steps : dict
+        What stands below, by key or position.
+    names_key : bool
+        Whether the text names the key, as an option does.
+    """
+
+    text: str = ""
+    steps: dict[str | int, Locations] = field(default_factory=dict)
+    names_key: bool = False
+
+    def _step(self, step: str | int) -> Locations | None:
+        return self.steps.get(step) or self.steps.get(str(step))  # a class may be called 8
+
+    def below(self, key: Key) -> Locations:
+        """Return the locations at and below a key."""
+        target: Locations | None = self
+        for step in key:
+            target = target and target._step(step)
+        return target or Locations()
+
+    def nearest(self, key: Key) -> Locations:
+        """Return the locations at a key, or at the nearest enclosing one that has a text; the whole if none has."""
+        nearest = target = self
+        for step in key:
+            if (further := target._step(step)) is None:
+                break
+            target, nearest = further, further if further.text else nearest
+        return nearest
+
+    def head(self, key: Key, source: str) -> str:
+        """Return how a message on a key of a source begins: where it stands, and its name if that does not have it."""
+        location = self.nearest(key).text or source
+        return location if self.below(key).names_key or not key else f"{location}: {dotted(key)}"
+
+    def put(self, key: Key, locations: Locations) -> None:
+        """Replace the locations at and below a key, which is not empty."""
+        *above, last = key
+        target = self
+        for step in above:
+            target = target.steps.setdefault(step, Locations())
+        target.steps[last] = locations
+
+
+def dotted(key: Key) -> str:
+    """Write a key path as ``solvers.mpu.C``; positions in lists are left out unless they are all there is."""
+    names = [str(step) for step in key if isinstance(step, str)]
+    return ".".join(names) if names else "".join(f"[{step}]" for step in key)
+
+
+def shown(value: object) -> str:
+    """Return how a value of a user's is written in a message: in one line, and of a long one the beginning."""
+    return one_line(repr(value), _MOST_SHOWN_BYTES)
 
 
 class Change(NamedTuple):
@@ -91,10 +154,6 @@ class Document:
 
     def __getitem__(self, step: str) -> Node:
         return self.root[step]
-
-    def location(self, key: Key) -> str:
-        """Name the location of a key, or of the nearest enclosing one that stands in the file."""
-        return self.locations.nearest(key) or self.source
 
     def suggest(self, name: str, valid: Any) -> str:
         """Return what an unknown name is called by now, which one was probably meant, or what there is."""
@@ -180,7 +239,7 @@ class Node:
 
     def error(self, message: str) -> UserError:
         """Make the error that names file, line, key, what is wrong and the fix."""
-        return self.document.error(_line(self.document, self.key, message))
+        return self.document.error(f"{self.document.locations.head(self.key, self.document.source)}: {message}")
 
     def unknown(self, what: str, name: object, valid: Any) -> UserError:
         """Make the error about a name that does not exist, or is not text."""
@@ -235,43 +294,6 @@ def _adapter(schema: Any) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 
-def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})) -> Document:
-    """Read a YAML file whose top is a mapping.
-
-    Parameters
-    ----------
-    path : Path
-    error : type of UserError
-        What to raise, here and about anything in it.
-    renamed : mapping of str to str
-        See `Document`.
-
-    Raises
-    ------
-    UserError
-        Of the type given: missing or unreadable file, wrong YAML or out of bounds, a key given twice, no mapping.
-    """
-    return parse(read_text(path, MOST_BYTES, error), str(path), error, renamed)
-
-
-def parse(
-    text: str,
-    source: str,
-    error: type[UserError],
-    renamed: Mapping[str, str] = MappingProxyType({}),
-    has_lines: bool = True,
-) -> Document:
-    """Parse YAML text whose top is a mapping; see `read`. Without lines, messages name the source alone."""
-    data, locations = load(text, source, error, has_lines)
-    if not isinstance(data, dict):
-        raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
-    return Document(data, source, error, locations, renamed)
-
-
-def _kind(value: object) -> str:
-    return {type(None): "nothing", list: "a list", str: "a text"}.get(type(value), shown(value))
-
-
 class Strict(BaseModel):
     """Rejects unknown keys, values of another type, and numbers that are not finite."""
 
@@ -310,7 +332,7 @@ def _explained(error: Any, node: Node, schema: Any) -> str:
             message = f"must be a mapping (key: value), not {shown(value)}"
         case _:
             message = words_of(error)
-    return _line(document, key, message)
+    return f"{document.locations.head(key, document.source)}: {message}"
 
 
 def words_of(error: Any) -> str:
@@ -323,11 +345,6 @@ def words_of(error: Any) -> str:
 def wanted(error: Any) -> str:
     """Return what one of pydantic's errors requires: ``must be greater than 0``."""
     return re.sub("^[A-Z][a-z]+ should", "must", error["msg"])
-
-
-def _line(document: Document, key: Key, message: str) -> str:
-    named = "" if document.locations.below(key).names_key else dotted(key)
-    return ": ".join(filter(None, [document.location(key), named, message]))
 
 
 def _steps_in(value: Any, steps: Key, kind: str) -> Iterator[str | int]:

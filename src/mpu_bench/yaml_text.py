@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import PurePath
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 from yaml.composer import Composer
 
+from mpu_bench.document import MOST_DEPTH, TOO_DEEP, Document, Locations, shown
 from mpu_bench.errors import UserError
+from mpu_bench.files import read_text
 from mpu_bench.texts import one_line, plain
 
-Key = tuple[str | int, ...]
-
 MOST_BYTES = 1_000_000
-MOST_DEPTH = 50
 _BITS = 63  # of a whole number beside its sign
 _MOST_SHOWN_BYTES = 200
-TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _TAG = "tag:yaml.org,2002:"
 _TAGS: dict[type[yaml.Node], set[str]] = {
@@ -64,63 +63,6 @@ _FLOAT = re.compile(
 )
 Loader.add_implicit_resolver(_TAG + "float", _FLOAT, list("-+0123456789."))
 Loader.add_implicit_resolver(_TAG + "int", re.compile("[-+]?(?:0|[1-9][0-9_]*)$"), list("-+0123456789"))
-
-
-@dataclass
-class Locations:
-    """Where the keys of a document stand: a tree of the same shape.
-
-    Attributes
-    ----------
-    text : str
-        Such as ``adult.yaml, line 7``; empty where nobody wrote the key.
-    steps : dict
-        What stands below, by key or position.
-    names_key : bool
-        Whether the text names the key, as an option does.
-    """
-
-    text: str = ""
-    steps: dict[str | int, Locations] = field(default_factory=dict)
-    names_key: bool = False
-
-    def _step(self, step: str | int) -> Locations | None:
-        return self.steps.get(step) or self.steps.get(str(step))  # a class may be called 8
-
-    def below(self, key: Key) -> Locations:
-        """Return the locations at and below a key."""
-        target: Locations | None = self
-        for step in key:
-            target = target and target._step(step)
-        return target or Locations()
-
-    def nearest(self, key: Key) -> str:
-        """Return the location of a key, or of the nearest enclosing one that has one; empty if none has."""
-        text, target = self.text, self
-        for step in key:
-            if (further := target._step(step)) is None:
-                break
-            target, text = further, further.text or text
-        return text
-
-    def put(self, key: Key, locations: Locations) -> None:
-        """Replace the locations at and below a key, which is not empty."""
-        *above, last = key
-        target = self
-        for step in above:
-            target = target.steps.setdefault(step, Locations())
-        target.steps[last] = locations
-
-
-def dotted(key: Key) -> str:
-    """Write a key path as ``solvers.mpu.C``; positions in lists are left out unless they are all there is."""
-    names = [str(step) for step in key if isinstance(step, str)]
-    return ".".join(names) if names else "".join(f"[{step}]" for step in key)
-
-
-def shown(value: object) -> str:
-    """Return how a value of a user's is written in a message: in one line, and of a long one the beginning."""
-    return one_line(repr(value), _MOST_SHOWN_BYTES)
 
 
 def _line(at: yaml.Node) -> int:
@@ -173,6 +115,43 @@ def load(text: str, name: str, error: type[UserError], has_lines: bool = True) -
         raise error(_syntax_message(problem, text, source)) from None
     except yaml.YAMLError as problem:  # a character that YAML forbids
         raise error(f"{name}: {_not_yaml(source)}: {one_line(str(problem))}") from None
+
+
+def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = MappingProxyType({})) -> Document:
+    """Read a YAML file whose top is a mapping.
+
+    Parameters
+    ----------
+    path : Path
+    error : type of UserError
+        What to raise, here and about anything in it.
+    renamed : mapping of str to str
+        See `Document`.
+
+    Raises
+    ------
+    UserError
+        Of the type given: missing or unreadable file, wrong YAML or out of bounds, a key given twice, no mapping.
+    """
+    return parse(read_text(path, MOST_BYTES, error), str(path), error, renamed)
+
+
+def parse(
+    text: str,
+    source: str,
+    error: type[UserError],
+    renamed: Mapping[str, str] = MappingProxyType({}),
+    has_lines: bool = True,
+) -> Document:
+    """Parse YAML text whose top is a mapping; see `read`. Without lines, messages name the source alone."""
+    data, locations = load(text, source, error, has_lines)
+    if not isinstance(data, dict):
+        raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
+    return Document(data, source, error, locations, renamed)
+
+
+def _kind(value: object) -> str:
+    return {type(None): "nothing", list: "a list", str: "a text"}.get(type(value), shown(value))
 
 
 def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from mpu_bench import document, solvers
+from mpu_bench import solvers, yaml_text
 from mpu_bench.config.json_schema import json_schema
 from mpu_bench.errors import ConfigError
 from mpu_bench.resources import config_names, config_path
@@ -67,7 +67,7 @@ def checker() -> jsonschema.Draft202012Validator:
 
 @pytest.mark.parametrize("name", config_names())
 def test_every_shipped_config_is_right(name: str) -> None:
-    checker().validate(document.read(config_path(name), ConfigError).data)
+    checker().validate(yaml_text.read(config_path(name), ConfigError).data)
 
 
 def test_whatever_form_a_value_may_have_is_right() -> None:

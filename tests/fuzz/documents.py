@@ -83,10 +83,10 @@ YAML_EXAMPLES = [
 
 
 def _read_yaml(data: bytes) -> None:
-    read = document.read(written("document.yaml", data), ConfigError)
+    read = yaml_text.read(written("document.yaml", data), ConfigError)
     for key in read.data:
-        assert read.location((key,)).startswith(read.source)
-        yaml_text.dotted((key,))
+        assert read.locations.head((key,), read.source).startswith(read.source)
+        document.dotted((key,))
 
 
 def _read_value(data: bytes) -> None:

@@ -16,14 +16,15 @@ from mpu_bench.data.cards.schema import can_name_a_file
 from mpu_bench.data.download.progress import for_console
 from mpu_bench.data.user_files.adding import Added, Wishes, card_text, look, name_of
 from mpu_bench.data.user_files.looking import Looked
-from mpu_bench.document import Document
+from mpu_bench.document import Document, Locations
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import write_all
 from mpu_bench.texts import plain_name
-from mpu_bench.yaml_text import Locations, load
+from mpu_bench.yaml_text import load
 
 FOLDER = Path("datasets")
 _MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
+_KINDS = {"number": "numbers", "categorical": "categories", "omitted": "left out", "label": "label"}  # of columns
 
 
 def add(file: Path, options: Mapping[str, Any], name: str | None, force: bool) -> None:
@@ -134,18 +135,16 @@ def _parts(added: Added) -> tuple[int, int]:
 
 def _row(column: Looked, added: Added) -> tuple[str, ...]:
     kind = added.card["columns"][column.name]
-    words = {"number": "numbers", "categorical": "categories", "omitted": "left out", "label": "label"}[kind]
     is_range = kind == "number" and math.isfinite(column.low)
     ends = (f"{column.low:g}", f"{column.high:g}") if is_range else ("", "")
     missing = f"{column.missing:,}" if column.missing else ""
-    return column.name, words, column.different, missing, *ends, "" if kind == "label" else column.why()
+    return column.name, _KINDS[kind], column.different, missing, *ends, "" if kind == "label" else column.why()
 
 
 def _rest(columns: Sequence[Looked], label: str) -> str:
     """Return how many there are of each kind among the columns that are not shown."""
-    kinds = ["the label" if column.name == label else column.kind for column in columns]
-    names = {"number": "numbers", "categorical": "categories", "omitted": "left out"}
-    counts = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
+    kinds = ["the label" if column.name == label else _KINDS[column.kind] for column in columns]
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
     missing = sum(bool(column.missing) for column in columns)
     return f"and {len(columns):,} more columns: {counts}" + (f"; {missing:,} have missing values" if missing else "")
 

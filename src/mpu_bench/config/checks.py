@@ -10,12 +10,11 @@ from pathlib import Path
 from mpu_bench import resources, solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice
 from mpu_bench.config.drawings import check_drawings
-from mpu_bench.config.rules import check_judging
+from mpu_bench.config.rules import check_judging, check_names, entries
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
-from mpu_bench.document import Document, Node
+from mpu_bench.document import Document, Node, shown
 from mpu_bench.files import is_file
-from mpu_bench.yaml_text import shown
 
 OTHERWISE = "otherwise"  #: of values by dataset: that of all others
 FILE = "file"  #: of a dataset that is a user file
@@ -52,7 +51,7 @@ def check_together(
         raise document["stop"]["gap"].error("no solver of this config has a gap; remove the key")
     _check_ends(content, choices, entries)
     labels = {*(dataset.label for dataset in datasets), *_labels_in(document)}
-    check_judging(content, document.root, labels)
+    check_judging(content, document.root, labels, solvers.known())
     _check_explained(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
 
@@ -109,12 +108,10 @@ def _check_explained(content: File, node: Node) -> None:
     """Reject explanations of a sentence that neither paper nor config has, and by a config that does not exist."""
     configs, folder = resources.config_names(), Path(node.document.source).parent
     claimed = {claim.claim for claim in content.claims} | {sentence.name for sentence in sentences(content.paper or "")}
-    for position, explained in enumerate(content.explained):
-        if explained.sentence is not None and explained.sentence not in claimed:
-            raise node[position]["sentence"].unknown("sentence", explained.sentence, claimed)
-        named = explained.evidence
-        if isinstance(named, str) and named not in configs and not is_file(folder / named):
-            raise node[position]["evidence"].unknown("config", named, configs)
+    for explained, below in zip(content.explained, entries(node), strict=True):
+        check_names(below["sentence"], "sentence", claimed)
+        if isinstance(explained.evidence, str) and not is_file(folder / explained.evidence):
+            check_names(below["evidence"], "config", configs)
 
 
 def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:

@@ -17,12 +17,11 @@ from pydantic import BeforeValidator, ConfigDict, ValidationInfo, create_model, 
 from mpu_bench import solvers
 from mpu_bench.config.choices import KernelChoice, SolverChoice
 from mpu_bench.core.solver import Optimum, Solver
-from mpu_bench.document import Node, Positive, Strict
+from mpu_bench.document import Node, Positive, Strict, shown
 from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Derived, Scaled, in_one_form, parse
 from mpu_bench.solvers.multiclass import Reduction
 from mpu_bench.solvers.plugins.importing import APART
-from mpu_bench.yaml_text import shown
 
 
 class Everything:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field
@@ -21,13 +20,13 @@ from mpu_bench import resources, solvers, yaml_text
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.drawings import Drawing
 from mpu_bench.config.rules import Judging
-from mpu_bench.config.schema import FORMAT_VERSION, RENAMED, File
+from mpu_bench.config.schema import FORMAT_VERSION, RENAMED
 from mpu_bench.config.sweep import experiment_of
-from mpu_bench.document import Change, Document, parse, read
+from mpu_bench.document import Change, Document, Locations, shown
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.files import is_file
 from mpu_bench.texts import one_line, plain
-from mpu_bench.yaml_text import Locations
+from mpu_bench.yaml_text import parse, read
 
 _MOST_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
@@ -108,23 +107,16 @@ def read_config(
     version = written.data.get("version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise written["version"].error(
-            f"this config is written for version {yaml_text.shown(version)} of the config format, and this "
+            f"this config is written for version {shown(version)} of the config format, and this "
             f"mpu-bench reads version {FORMAT_VERSION}; install the matching mpu-bench, or adapt the config and set "
             f"version: {FORMAT_VERSION}"
         )
-    document, options, overridden = override(written, profile, settings, keys)
-    content: File = document.root.validated(File)
-    experiment, unchanged = experiment_of(content, document, say if with_plugins else None), None
+    changes, options, overridden = _overrides(written, profile, settings, keys)
+    experiment, unchanged = experiment_of(written, changes, say if with_plugins else None), None
     if overridden:
         with suppress(ConfigError):  # what the file says need not be whole without the options that change it
-            content = written.root.validated(File)
-            whole = experiment_of(content, written)
-            named = {
-                name
-                for choice in whole.solvers
-                for name in (choice.name, choice.tuning and choice.tuning.solver)
-                if name
-            }
+            whole = experiment_of(written)
+            named = {name for choice in whole.solvers for name, _ in choice.variants}
             unchanged = whole if named <= solvers.SOLVERS.keys() else None  # other plugins are not run
     return replace(experiment, options=options, given=text, overridden=overridden, unchanged=unchanged)
 
@@ -149,7 +141,8 @@ def read_shown(path: Path, profile: str | None) -> Shown:
     ConfigError
         With file, line, key and the fix.
     """
-    document, *_ = override(read(path, ConfigError), profile)
+    written = read(path, ConfigError)
+    document = written.changed(_of_profile(written, profile))
     content = {name: document.data[name] for name in Shown.model_fields if name in document.data}
     shown: Shown = document.root.holding(content).validated(Shown)
     return shown
@@ -158,18 +151,14 @@ def read_shown(path: Path, profile: str | None) -> Shown:
 # ------------------------------------------------------------------ a profile and options
 
 
-def override(
-    document: Document,
-    profile: str | None = None,
-    settings: Sequence[str] = (),
-    keys: Mapping[str, Any] = MappingProxyType({}),
-) -> tuple[Document, tuple[str, ...], str]:
-    """Let a profile, ``key=value`` settings and values of keys override what a config says; those that are None do not.
+def _overrides(
+    written: Document, profile: str | None, settings: Sequence[str], keys: Mapping[str, Any]
+) -> tuple[list[Change], tuple[str, ...], str]:
+    """Read the changes of a profile, of ``key=value`` settings and of values of keys; None changes nothing.
 
     Returns
     -------
-    Document
-        The config with what overrides it.
+    list of Change
     tuple of str
         The same as options of the command line.
     str
@@ -180,9 +169,8 @@ def override(
     ConfigError
         If there is no such profile, or no such key.
     """
-    options, words, changes = list[str](), list[str](), list[Change]()
+    options, words, changes = list[str](), list[str](), _of_profile(written, profile)
     if profile is not None:
-        changes += _of_profile(document, profile)
         names = [".".join(map(str, change.key)) for change in changes]
         options += ["--profile", profile]
         words.append(f"profile {profile} ({', '.join(name for name in names if name not in _NO_SETTINGS)})")
@@ -196,11 +184,13 @@ def override(
             changes.append(Change((key,), value, Locations(option, names_key=True)))
             options += [option, str(value)]
             words += [] if key in _NO_SETTINGS else [f"{key} = {value}"]
-    return document.changed(changes), tuple(options), "; ".join(words)
+    return changes, tuple(options), "; ".join(words)
 
 
-def _of_profile(document: Document, profile: str) -> list[Change]:
-    """Return the changes of a profile: its keys are those of a config, or dotted as those of ``--set``."""
+def _of_profile(document: Document, profile: str | None) -> list[Change]:
+    """Return the changes of a profile, if one is named: its keys are a config's, or dotted as those of ``--set``."""
+    if profile is None:
+        return []
     profiles = document["profiles"]
     entries = {} if profiles.value is None else profiles.value
     if not isinstance(entries, Mapping):

@@ -6,7 +6,7 @@ for every dataset. The sentences of the papers are stated with the keys of ``cla
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -375,16 +375,14 @@ class Judging(Strict):
     )
 
 
-def check_judging(
-    judging: Judging, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
-) -> None:
+def check_judging(judging: Judging, node: Node, labels: Collection[str] | None, known: Collection[str] | None) -> None:
     """Reject names that do not exist: of tables, their columns and rows, quantities, solvers, datasets, sentences.
 
     Parameters
     ----------
     judging : Judging
     node : Node
-        The whole config.
+        What it was read from.
     labels : collection of str or None
         The datasets' names in tables, those of every profile; None where they are not known.
     known : collection of str or None
@@ -395,71 +393,64 @@ def check_judging(
     UserError
         Of the node's type.
     """
-    _check_names(node["published"], "table", published.names())
-    for position, claim in enumerate(judging.claims):
-        check_statement(claim.statement, node["claims"][position]["statement"], labels, known)
-    for position, fitted in enumerate(judging.fitted):
-        below = node["fitted"][position]
+    check_names(node["published"], "table", published.names())
+    for claim, below in zip(judging.claims, entries(node["claims"]), strict=True):
+        check_statement(claim.statement, below["statement"], labels, known)
+    for fitted, below in zip(judging.fitted, entries(node["fitted"]), strict=True):
         _check_where(below, labels, known)
-        check_column(fitted.table, fitted.column, below["column"], below["table"])
-    for position, explained in enumerate(judging.explained):
-        below = node["explained"][position]
+        _check_column(fitted.table, fitted.column, below["column"], below["table"])
+    for explained, below in zip(judging.explained, entries(node["explained"]), strict=True):
         _check_where(below, labels, known)
         if explained.table is not None:
-            check_column(explained.table, explained.column or "", below["column"], below["table"])
+            _check_column(explained.table, explained.column or "", below["column"], below["table"])
 
 
 def check_statement(
     statement: Any, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
 ) -> None:
     """Reject names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
-    for below in (node["of"], node["over"], *_entries(node["than"]), *_entries(node["each"]), node):
+    for below in (node["of"], node["over"], *entries(node["than"]), *entries(node["each"]), node):
         _check_where(below, labels, known)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
-        check_column(statement.of, statement.quantity, node["quantity"], node["of"])
+        _check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
-        _check_names(node["quantity"], "quantity", QUANTITIES)
+        check_names(node["quantity"], "quantity", QUANTITIES)
     if not isinstance(statement, BoundStatement):  # whose bound may be a parameter
-        _check_names(node["against"], "quantity", _AXES)
+        check_names(node["against"], "quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])
 
 
-def _entries(node: Node) -> Iterator[Node]:
+def entries(node: Node) -> list[Node]:
+    """Return the values of a list, or the one that stands for such a list; of None nothing."""
     if isinstance(node.value, list):
-        yield from (node[position] for position in range(len(node.value)))
-    elif node.value is not None:
-        yield node
+        return [node[position] for position in range(len(node.value))]
+    return [] if node.value is None else [node]
+
+
+def check_names(node: Node, what: str, valid: Collection[str] | None) -> None:
+    """Reject a name, or one of a list, that is none of the valid ones; where these are None, any is valid."""
+    for name in entries(node) if valid is not None else ():
+        if not isinstance(name.value, str) or name.value not in valid:  # type: ignore[operator]
+            raise name.unknown(what, name.value, valid)
 
 
 def _check_where(node: Node, labels: Collection[str] | None, known: Collection[str] | None) -> None:
     for what, valid in (("dataset", labels), ("solver", known)):
         for key in (what, f"{what}s"):
-            _check_names(node[key], what, valid)
+            check_names(node[key], what, valid)
 
 
-def _check_names(node: Node, what: str, valid: Iterable[str] | None) -> None:
-    """Reject a name, or one of a list, that does not exist; nothing is rejected where nothing is named."""
-    if valid is None:
-        return
-    names = node.value if isinstance(node.value, list) else [node.value] if node.value is not None else []
-    known = set(valid)
-    for position, name in enumerate(names):
-        if not isinstance(name, str) or name not in known:
-            raise (node[position] if isinstance(node.value, list) else node).unknown(what, name, known)
-
-
-def check_column(table: str, column: str, node: Node, table_node: Node) -> None:
+def _check_column(table: str, column: str, node: Node, table_node: Node) -> None:
     """Reject a published table that does not exist, or a column that it does not have."""
-    if table not in published.names():
-        raise table_node.unknown("table", table, published.names())
+    check_names(table_node, "table", published.names())
     columns = published.table(table)[0]
     if column not in columns:
         raise node.error(f"{table} has no column '{column}'; {node.document.suggest(column, columns)}")
 
 
 def _check_printed(printed: Printed, node: Node) -> None:
-    check_column(printed.table, printed.column, node["column"], node["table"])
+    _check_column(printed.table, printed.column, node["column"], node["table"])
     rows = published.table(printed.table)
     if printed.row > len(rows) or not rows[printed.row - 1][printed.column]:
         raise node["row"].error(

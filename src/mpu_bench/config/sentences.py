@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
 from pydantic import Field
 
-from mpu_bench import document, resources
-from mpu_bench.config.rules import Observation, Sentence, check_statement
+from mpu_bench import resources, yaml_text
+from mpu_bench.config.rules import Observation, Sentence, check_names, check_statement, entries
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 
@@ -45,21 +44,17 @@ def _read(paper: str) -> File:
     path = resources.bundled(_FOLDER) / f"{paper}.yaml"
     if not re.fullmatch("[a-z0-9-]{1,100}", paper) or not path.is_file():
         return File.model_construct(sentences=[], seen=[])
-    file = document.read(path, ConfigError)
+    file = yaml_text.read(path, ConfigError)
     read: File = file.root.validated(File)
-    names: set[str] = set()
-    parts: list[tuple[str, Sequence[Sentence | Observation]]] = [("sentences", read.sentences), ("seen", read.seen)]
-    for part, entries in parts:
-        for position, entry in enumerate(entries):
-            node = file[part][position]
-            if entry.name in names:
-                raise node["name"].error(f"there is another sentence '{entry.name}' above")
-            names.add(entry.name)
-            for index, experiment in enumerate(entry.experiments):
-                if experiment not in resources.config_names():
-                    raise node["experiments"][index].unknown("config", experiment, resources.config_names())
-            if entry.statement is not None:
-                check_statement(entry.statement, node["statement"], None)
+    names, configs = set[str](), resources.config_names()
+    every: list[Sentence | Observation] = [*read.sentences, *read.seen]
+    for entry, node in zip(every, [*entries(file["sentences"]), *entries(file["seen"])], strict=True):
+        if entry.name in names:
+            raise node["name"].error(f"there is another sentence '{entry.name}' above")
+        names.add(entry.name)
+        check_names(node["experiments"], "config", configs)
+        if entry.statement is not None:
+            check_statement(entry.statement, node["statement"], None)
     return read
 
 

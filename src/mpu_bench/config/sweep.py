@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +26,31 @@ from mpu_bench.config.choices import (
     ValidationSplit,
 )
 from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
-from mpu_bench.config.rules import Judging
+from mpu_bench.config.rules import Judging, entries
 from mpu_bench.config.schema import RENAMED, File, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
-from mpu_bench.document import Document, Label, Node
+from mpu_bench.document import Change, Document, Label, Node, shown
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import KERNELS
 from mpu_bench.scaled import Derived, parse
-from mpu_bench.yaml_text import shown
 
 _PER_DATASET = "per-dataset"
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 
 
-def experiment_of(content: File, document: Document, say: Callable[[str], object] | None = None) -> Experiment:
-    """Check a config whose profile and options are applied, and expand its sweeps.
+def experiment_of(
+    written: Document, changes: Sequence[Change] = (), say: Callable[[str], object] | None = None
+) -> Experiment:
+    """Apply changes to a config, check what it says then, and expand its sweeps.
 
     Parameters
     ----------
-    content : File
-    document : Document
-        The document that it was read from.
+    written : Document
+        What was read.
+    changes : sequence of Change
+        Those of a profile and of options.
     say : function or None
         Called with its plugins, which are then run; None: nothing is known of their solvers but the names.
 
@@ -56,9 +59,11 @@ def experiment_of(content: File, document: Document, say: Callable[[str], object
     ConfigError
         With file, line, key and the fix.
     """
+    document = written.changed(changes)
+    content: File = document.root.validated(File)
     plugins = _plugin_files(content.plugins, document["plugins"])
     # what does not need the code of plugins is rejected before it is run
-    with solvers.undescribed(_texts_in(document.data) if plugins else ()):
+    with solvers.undescribed() if plugins else nullcontext():
         experiment = _expanded_experiment(content, document, plugins)
     if plugins and say is not None:
         named = dict.fromkeys(map(str, plugins))
@@ -84,15 +89,6 @@ def _plugin_files(names: Sequence[str], node: Node) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def _texts_in(value: Any) -> set[str]:
-    """Return all keys and texts of a config: among them are the names of solvers that its plugins define."""
-    if isinstance(value, Mapping):
-        return _texts_in(list(value)).union(*map(_texts_in, value.values()))
-    if isinstance(value, list):
-        return set().union(*map(_texts_in, value))
-    return {value} if isinstance(value, str) else set()
-
-
 def _expanded_experiment(content: File, document: Document, plugins: tuple[Path, ...]) -> Experiment:
     """Expand a config, with all that is known of solvers now."""
     datasets = _datasets_of(content, document)
@@ -108,8 +104,8 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
             f"the last of the {count:,} seeds from {content.seed:,} on is beyond {LARGEST_SEED:,}"
         )
     size = PlanSize((dataset.label for dataset in datasets), repeats, more)
-    entries = [document["solvers"][position] for position in range(len(content.solvers))]
-    choices = tuple(choice for entry in entries for choice in _solvers_of(entry, content, labels=labels, size=size))
+    nodes = [document["solvers"][position] for position in range(len(content.solvers))]
+    choices = tuple(choice for entry in nodes for choice in _solvers_of(entry, content, labels=labels, size=size))
     check_together(content, document, datasets, choices)
     return Experiment(
         source=document.source,
@@ -139,9 +135,9 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
     """Read ``dataset`` or ``datasets``, with sweeps over bipartitions written out."""
     if content.datasets is None:
         return _dataset(document["dataset"])
-    entries = [document["datasets"][position] for position in range(len(content.datasets))]
+    nodes = [document["datasets"][position] for position in range(len(content.datasets))]
     by_label: dict[str, tuple[DatasetChoice, ...]] = {}
-    for entry in entries:
+    for entry in nodes:
         choices = _dataset(entry)
         if choices[0].label in by_label:
             raise entry.error(f"'{choices[0].label}' stands twice; give one another label with as: NAME")
@@ -177,11 +173,11 @@ def _user_file(node: Node) -> DatasetChoice:
     from mpu_bench.data.user_files.adding import FileDataset
 
     file: FileDataset = node.validated(FileDataset)
-    where = node.document.location(node.key)
-    folder = Path() if where.startswith("--set") else Path(node.document.source).parent
+    written = node.document.locations.nearest(node.key)
+    folder = Path() if written.names_key else Path(node.document.source).parent
     options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}
     try:
-        name, card = file.options(folder, where)
+        name, card = file.options(folder, written.text or node.document.source)
         return DatasetChoice(name, options | card, file.name or name, catalog.card(name, options | card).class_names)
     except DataError as error:
         raise node[FILE].error(str(error)) from None
@@ -317,7 +313,7 @@ def _tuning(
         raise grid.node.error("nu is derived before tuning; give nu a value")
     tuner, tried = name, checked
     if grid.how.tuner is not None:
-        tuner, below = grid.node["with"].named("solver", solvers.SOLVERS)
+        tuner, below = grid.node["with"].named("solver", solvers.known())
         tried = _tuner(tuner, below, grid=grid, checked=checked, kernels=kernels, content=content)
     for kernel in kernels:
         _check_linear(tuner, kernel, grid.node)
@@ -356,7 +352,7 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
 
     ``labels`` are those of the datasets, ``size`` counts the runs.
     """
-    name, below = node.named("solver", solvers.SOLVERS)
+    name, below = node.named("solver", solvers.known())
     root, options = node.document.root, below.value
     kernel_node = below["kernel"] if "kernel" in options else root["kernel"].holding(content.kernel)
     tune_node = below["tune"] if "tune" in options else root["tune"]
@@ -372,9 +368,9 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
             if content.budget is None or ignores_budget
             else [{"vectors": count} for count in content.budget.vectors]
         )
-        entries = _kernel_entries(kernel_node.holding(chosen.value["kernel"]))
-        size.add(plain, [kernel for *_, kernel in entries], budgets=len(budgets), trials=grid.trials, label=label)
-        kernels = [choices for entry in entries for choices in _kernels(*entry, solver=name, grid=grid)]
+        listed = _kernel_entries(kernel_node.holding(chosen.value["kernel"]))
+        size.add(plain, [kernel for *_, kernel in listed], budgets=len(budgets), trials=grid.trials, label=label)
+        kernels = [choices for entry in listed for choices in _kernels(*entry, solver=name, grid=grid)]
         combined = ((fixed, *pair) for fixed in _expanded(plain.value) for pair in itertools.product(kernels, budgets))
         for fixed, tried, vectors in combined:
             parameters = [
@@ -396,10 +392,9 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
 
 def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
     """Return the kernels that are swept: where each stands, its name and its parameters."""
-    entries = [node[position] for position in range(len(node.value))] if isinstance(node.value, list) else [node]
-    if not entries:
+    if node.value == []:
         raise node.error("an empty list sweeps nothing")
-    return [(entry, *entry.named("kernel", KERNELS)) for entry in entries]
+    return [(entry, *entry.named("kernel", KERNELS)) for entry in entries(node) or [node]]
 
 
 def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, ValidationError, WithJsonSchema, create_model
 
 from mpu_bench.core.jit import jit_dispatch
-from mpu_bench.document import Strict, wanted
+from mpu_bench.document import Strict, shown, wanted
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.scaled import DIVISORS, Derived, Scaled, in_one_form, parse
-from mpu_bench.yaml_text import shown
 
 
 @jit_dispatch

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import groupby
 
-from mpu_bench import document, published, resources
+from mpu_bench import published, resources, yaml_text
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import is_seconds, quantity_of
@@ -55,7 +55,7 @@ def layouts() -> dict[str, Layout]:
     ConfigError
         If the file cannot be read, or does not speak of every published table, of its columns, and of nothing else.
     """
-    file = document.read(resources.bundled("configs/published") / FILE, ConfigError)
+    file = yaml_text.read(resources.bundled("configs/published") / FILE, ConfigError)
     read: dict[str, Layout] = file.root.validated(dict[str, Layout])
     for name in published.names():
         if name not in read:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
@@ -66,8 +66,6 @@ OWN = tuple(SOLVERS)
 INSTALLED = {name: entry for name, entry in installed.brought(installed.SOLVERS).items() if name not in SOLVERS}
 SOLVERS |= {name: entry.value for name, entry in INSTALLED.items()}
 
-#: stands in SOLVERS for a solver of a plugin that is not described
-_UNDESCRIBED = "mpu_bench.solvers.plugins.stand_in:Undescribed"
 #: module of a plugin -> its file as it was read
 _SOURCES: dict[str, PluginSource] = {}
 #: what stands in SOLVERS for a plugin's solver -> its stand-in, in a process that does not import plugins
@@ -75,7 +73,7 @@ _STAND_INS: dict[str, type[Solver]] = {}
 
 
 def load(name: str) -> type[Solver]:
-    """Import a solver's class; of a plugin that is only described, return the stand-in.
+    """Import a solver's class; of a plugin that is only described, or not even that, return the stand-in.
 
     Raises
     ------
@@ -83,6 +81,10 @@ def load(name: str) -> type[Solver]:
         If no solver has this name; the message suggests the nearest. Or if a package that brings one is not right.
     """
     if name not in SOLVERS:
+        if _Unknown.are_of_plugins:
+            from mpu_bench.solvers.plugins.stand_in import Undescribed
+
+            return Undescribed
         raise ConfigError(f"unknown solver '{name}': {nearest(name, SOLVERS)}")
     if name in INSTALLED:
         return _of_package(name)
@@ -225,21 +227,30 @@ def describe_plugin(path: Path) -> list[str]:
     return names
 
 
+class _Unknown:
+    """Whether solvers that nothing is known of are now taken for those of plugins."""
+
+    are_of_plugins = False
+
+
 @contextmanager
-def undescribed(names: Iterable[str]) -> Iterator[None]:
-    """Let solvers of these names be taken for those of plugins that are not described: they take any parameters."""
-    added = set(names) - SOLVERS.keys()
-    SOLVERS.update(dict.fromkeys(added, _UNDESCRIBED))
+def undescribed() -> Iterator[None]:
+    """Take every unknown solver for one of a plugin that is not described: it takes any parameters."""
+    _Unknown.are_of_plugins = True
     try:
         yield
     finally:
-        for name in added:
-            del SOLVERS[name]
+        _Unknown.are_of_plugins = False
 
 
 def is_described(name: str) -> bool:
     """Return whether anything is known of a solver but its name."""
-    return SOLVERS.get(name) != _UNDESCRIBED
+    return name in SOLVERS or not _Unknown.are_of_plugins
+
+
+def known() -> Collection[str] | None:
+    """Return the names that a solver may have; None while it may have any."""
+    return None if _Unknown.are_of_plugins else SOLVERS.keys()
 
 
 def forget_plugins() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from mpu_bench import document, published, resources
+from mpu_bench import published, resources, yaml_text
 from mpu_bench.document import Positive, Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import quantity_of
@@ -155,7 +155,7 @@ def rules() -> Rules:
     ConfigError
         If the file cannot be read, or does not speak of every published table and of what exists only.
     """
-    file = document.read(resources.bundled("configs/published") / FILE, ConfigError)
+    file = yaml_text.read(resources.bundled("configs/published") / FILE, ConfigError)
     read: Rules = file.root.validated(Rules)
     for name in read.tables:
         if name not in published.names():

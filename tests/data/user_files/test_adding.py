@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mpu_bench import document
+from mpu_bench import yaml_text
 from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
 from mpu_bench.data.user_files import adding
 from mpu_bench.data.user_files.adding import Wishes, card_text, look, name_of
@@ -23,7 +23,7 @@ def card_of(path: Path, **wishes: Any) -> Any:
     """Write a card, and read it as the catalog does."""
     folder = path.parent / "datasets"
     text = card_text(look(path, Wishes.model_validate(wishes)).card, folder, "mpu-bench data add")
-    read = document.parse(text, "mine.yaml", DataError)
+    read = yaml_text.parse(text, "mine.yaml", DataError)
     read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
     return read.root.validated(AnyCard)
 

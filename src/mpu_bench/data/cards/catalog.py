@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mpu_bench import document, installed, resources
+from mpu_bench import installed, resources
 from mpu_bench.data.cards.schema import MOST_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
-from mpu_bench.document import Document
+from mpu_bench.document import Document, Locations, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.files import read_bounded
-from mpu_bench.yaml_text import MOST_BYTES, Locations, shown
+from mpu_bench.yaml_text import MOST_BYTES, read
 
 _OWN = Path("datasets")  # a user's cards, below the working folder
 _MOST_EXTENDED = 10
@@ -222,4 +222,4 @@ def _changed(path: Path) -> tuple[int, int]:
 
 @cache
 def _read_once(path: Path, _changed: tuple[int, int]) -> Document:
-    return document.read(path, DataError)
+    return read(path, DataError)

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from mpu_bench.document import Label, MisfitError, Strict
-from mpu_bench.yaml_text import shown
+from mpu_bench.document import Label, MisfitError, Strict, shown
 
 MOST_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
 MOST_COLUMNS = 100_000  #: of a delimited text

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BeforeValidator, Field, model_validator
 
-from mpu_bench import document
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import MissingRule, Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
@@ -34,11 +33,11 @@ from mpu_bench.data.user_files.looking import (
     look_at_examples,
 )
 from mpu_bench.data.user_files.tables import UserFile, open_table
-from mpu_bench.document import Label, MisfitError, Strict
+from mpu_bench.document import Label, MisfitError, Strict, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
 from mpu_bench.texts import one_line
-from mpu_bench.yaml_text import MOST_BYTES, Quoting, shown
+from mpu_bench.yaml_text import MOST_BYTES, Quoting, parse
 
 DEFAULT_SPLIT = 0.8
 _MOST_NAMED = 5
@@ -348,7 +347,7 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
     )
     if len(text.encode(errors="backslashreplace")) > MOST_BYTES:
         raise DataError(f"{next(iter(files))}: its column names are too long for a dataset card; write it as svmlight")
-    read = document.parse(text, f"the card of {next(iter(files))}", DataError)
+    read = parse(text, f"the card of {next(iter(files))}", DataError)
     read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
     read.root.validated(AnyCard)
     return text
