@@ -26,9 +26,10 @@ from distributed import Client, LocalCluster, get_worker
 from mpu_bench.config.read import read_config
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment import environment, plan, runner
+from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
 from mpu_bench.experiment.pool.cluster.client import ClusterPool
-from mpu_bench.experiment.pool.cluster.host import About, Made, Request
+from mpu_bench.experiment.pool.cluster.host import About, Request
 from mpu_bench.quantities import Record, RunStatus
 
 ROW = Record(passes=1.0, train_seconds=0.0, test_error=0.5)
@@ -54,11 +55,11 @@ def about(dask_worker: Any = None) -> About:
     return About(name, name, host.versions())
 
 
-def make(asked: Request) -> Made:
+def make(asked: Request) -> Outcome:
     """Sleep as long as the solver's parameter says."""
     time.sleep(asked.task.run.solver.parameters["C"] - 1)
     described = {**ENVIRONMENT, "host": f"machine-{get_worker().name}"}
-    return Made(RECORD, [ROW], described)
+    return Outcome(asked.task, RECORD, [ROW], described)
 
 
 def execute(client: Client, runs: int, seconds: float, place: Path) -> tuple[float, float, list[int]]:

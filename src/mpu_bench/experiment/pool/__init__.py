@@ -22,13 +22,15 @@ from mpu_bench.quantities import Record
 class Outcome:
     """What came of a task: its record, as far as the worker knows it, and its checkpoints.
 
-    ``environment`` is the machine with its versions; None for this machine.
+    ``environment`` is the machine with its versions; None for this machine. ``model`` is the saved one, where it was
+    made on another and is wanted.
     """
 
     task: Task
     record: Record
     checkpoints: list[Record]
     environment: Mapping[str, Any] | None = None
+    model: bytes = b""
 
 
 OnNews = Callable[[Task, News], None]

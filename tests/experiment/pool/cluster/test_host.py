@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,9 +20,11 @@ from mpu_bench.data.prepare.load import describe, load_problem, prepared_folder
 from mpu_bench.errors import StoreError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Task
+from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.host import Made, Refused, Request
+from mpu_bench.experiment.pool.cluster.host import Refused, Request
 from mpu_bench.quantities import RunStatus
+from mpu_bench.solvers.plugins.importing import read_plugin
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "misbehaving.py"
 
@@ -40,18 +43,18 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reques
         )
         (run,) = plan.plan(read_config(path))
         task = Task("id", run, DataDirectory(tmp_path / "here", offline=True))
-        return Request("topic", task, PLUGIN.read_bytes(), **more)
+        return Request("topic", task, read_plugin(PLUGIN), **more)
 
     return made
 
 
-def make(wanted: Request, is_wanted: Callable[[], bool] = lambda: True) -> Made | Refused:
+def make(wanted: Request, is_wanted: Callable[[], bool] = lambda: True) -> Outcome | Refused:
     """Make a run in this thread, as Dask's task does."""
     told: list[object] = []
     try:
         return host.make_here(wanted, told.append, is_wanted)
     finally:
-        host._slot.end()
+        host._slot.pool.close()
 
 
 def fingerprint(wanted: Request) -> str:
@@ -68,7 +71,8 @@ def test_a_run_is_made_and_its_plugin_is_named_as_the_client_knows_it(
 ) -> None:
     wanted = with_data(ask("raise"))
     made = make(wanted)
-    assert isinstance(made, Made)
+    assert isinstance(made, Outcome)
+    assert made.environment is not None
     assert made.environment["host"] == host.about().host
     assert made.record.status == "error"
     assert "the matrix is not what it seemed" in made.record.reason
@@ -83,6 +87,15 @@ def test_other_data_than_the_clients_are_refused(ask: Callable[..., Request]) ->
     assert isinstance(made, Refused)
     assert made.status == RunStatus.UNAVAILABLE
     assert made.why.startswith("its data are others than the client's (")
+
+
+def test_a_full_disk_is_that_of_a_machine(ask: Callable[..., Request], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("mpu_bench.experiment.pool.cluster.host.tempfile.TemporaryDirectory", full)
+    made = make(ask("finish"))
+    assert made == Refused(RunStatus.ERROR, "OSError: [Errno 28] No space left on device")
 
 
 def test_nothing_goes_on_for_a_client_that_is_gone(ask: Callable[..., Request]) -> None:

@@ -1,20 +1,19 @@
-"""A pool on a Dask cluster, as its client sees it: which machine may make which run, and what becomes of lost ones.
+"""A pool on a Dask cluster, as its client sees it: which worker makes which run, and what becomes of lost ones.
 
 A run goes to a machine that has room, data and memory for it; those of a group go to one machine, for their seconds are
-compared. Which of its workers makes the run, one at a time, Dask says, and lets another have it where one is lost. Runs
-of a machine that is gone go to another.
+compared. Dask brings each to its worker, which makes no more at once than it has slots. A run whose worker is lost goes
+to another, of the same machine if one is left.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import pickle
 import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -37,15 +36,14 @@ from mpu_bench.errors import ClusterError, StoreError
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.host import RUNS, About, Made, Refused, Request, Unwanted
+from mpu_bench.experiment.pool.cluster.host import RUNS, About, Refused, Request, Unwanted
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.quantities import Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import plain
 
-MOST_LOSSES = 3  #: machines that may be lost with a run
-MOST_ASKED = 3  #: times that a worker is asked who it is
+MOST_LOSSES = 3  #: workers that may be lost with a run
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
 _SECONDS_TO_RECEIVE = 120.0
 _SECONDS_FOR_WORKERS = 600.0  # for which a cluster without a worker is waited for, at first and later
@@ -57,14 +55,14 @@ class _Run:
     """A run that waits or is under way, with what has become of it so far.
 
     ``lost`` names the workers that were lost with it, ``refused`` the machines that cannot make it, and why; it is
-    under way on the ``workers`` of a ``machine``.
+    under way on the ``worker`` of a ``machine``.
     """
 
     task: Task
     lost: list[str] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
+    worker: str = ""
     machine: str = ""
-    workers: Sequence[str] = ()
     future: Future[Any] | None = None
 
 
@@ -99,7 +97,7 @@ class ClusterPool(Pool):
     Raises
     ------
     ClusterError
-        If no worker comes, or none that has these versions.
+        If there are workers, and none has these versions.
     """
 
     def __init__(
@@ -108,29 +106,32 @@ class ClusterPool(Pool):
         slots: int = 1,
         send_data: bool = False,
         say: Callable[[str], object] = lambda _line: None,
-        make: Callable[[Request], Made | Refused] = host.make,
-        about: Callable[[], About] = host.about,
+        make: Callable[[Request], Outcome | Refused] = host.make,
+        about: Callable[[Any], About] = host.about,
     ) -> None:
         self._client, self._slots, self._send_data, self._say = client, slots, send_data, say
-        self._unpack, self._packed, self._about = _unpacking(), cloudpickle.dumps(make), about
+        self._unpack, self._make, self._about = _unpacking(), cloudpickle.dumps(make), cloudpickle.dumps(about)
         self._address, self._threads = client.scheduler_info()["address"], 1
         self._topic = f"mpu-bench-{uuid.uuid4().hex}"
         self._numbers = itertools.count()
         self._inbox: queue.SimpleQueue[tuple[str, Any, Any]] = queue.SimpleQueue()
         self._workers: dict[str, About] = {}
         self._left_out: set[str] = set()
-        self._silent: Counter[str] = Counter()  # how often a worker could not be asked
         self._waiting: list[_Run] = []
         self._machine_of: dict[str, str] = {}  # of a group
         self._under_way: dict[str, _Run] = {}
         self._ended: list[Outcome] = []
         self._data: dict[tuple[str, str], _Data] = {}
         self._preparing = LocalPool(0)
-        self._looked, self._lacking = 0.0, math.inf  # when it was looked for workers, and since when there is none
+        self._looked = self._last_there = time.monotonic()  # when it was looked for workers, and when there was one
         self._reported: set[str] = set()
         self._progress: Progress = SILENT
         client.subscribe_topic(self._topic, lambda event: self._inbox.put(("news", *event[1])))
-        self._wait_for_workers()
+        self._look()
+        if self._left_out and not self._workers:
+            raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
+        if not self._workers:
+            self._say(f"{self._address}: has no workers yet; waiting for one")
 
     # ------------------------------------------------------------------ the pool
 
@@ -173,35 +174,19 @@ class ClusterPool(Pool):
 
     # ------------------------------------------------------------------ who is there
 
-    def _wait_for_workers(self) -> None:
-        self._look()
-        if not (self._workers or self._left_out):
-            self._say(f"{self._address}: has no workers yet; waiting for one")
-            try:
-                self._client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
-            except TimeoutError:
-                raise ClusterError(
-                    f"{self._address}: no worker connected in {_SECONDS_FOR_WORKERS:g} seconds"
-                ) from None
-            for _ in range(MOST_ASKED):
-                if not (self._workers or self._left_out):
-                    self._look()
-        if not self._workers:
-            raise ClusterError(f"{self._address}: no worker of this cluster can make these runs (see above)")
-
-    def _machines(self) -> dict[str, list[str]]:
-        """Return the addresses of the workers of each machine."""
-        machines: dict[str, list[str]] = {}
-        for address, about in self._workers.items():
-            machines.setdefault(about.machine, []).append(address)
-        return machines
-
     @property
     def _is_connected(self) -> bool:
         return self._client.status == "running"
 
+    def _is_of_connection(self, error: Exception) -> bool:
+        """Return whether an exception says that a worker, or the scheduler, has just gone."""
+        return isinstance(error, OSError) or not self._is_connected
+
+    def _machines(self) -> set[str]:
+        return {about.machine for about in self._workers.values()}
+
     def _look(self) -> None:
-        """Update the list of workers."""
+        """Update the list of workers; the runs of those that are gone wait for another."""
         self._looked = time.monotonic()
         if self._client.status == "closed":  # it has tried for a while to find the scheduler again
             raise ClusterError(
@@ -210,27 +195,33 @@ class ClusterPool(Pool):
             )
         if not self._is_connected:
             return
+        before = self._workers
         try:
             there = self._client.scheduler_info(n_workers=-1)["workers"]
-        except Exception:  # whatever a connection that has just gone raises
+            # one that was started anew at its address is another
+            enlisted = {address for address, worker in there.items() if RUNS in worker["resources"]}
+            self._workers = {address: about for address, about in before.items() if address in enlisted}
+            self._left_out &= there.keys()
+            self._welcome(there.keys() - self._workers.keys() - self._left_out)
+        except Exception as error:
+            if not self._is_of_connection(error):
+                raise
             return
-        before = self._workers
-        # one that was started anew at its address is another
-        self._workers = {
-            address: about for address, about in before.items() if RUNS in there.get(address, {}).get("resources", ())
-        }
-        self._left_out &= there.keys()
-        if new := there.keys() - self._workers.keys() - self._left_out:
-            self._welcome(new)
+        for key, run in list(self._under_way.items()):
+            if run.worker not in self._workers:
+                self._cancel(self._under_way.pop(key))
+                self._lose(run)
         if before.keys() != self._workers.keys():
-            self._give_to_others()
             self._say(f"cluster: {self._who() if self._workers else 'no worker is left; waiting for another'}")
-        self._lacking = self._looked if self._workers or before else self._lacking
-        if self._looked - self._lacking > _SECONDS_FOR_WORKERS:
+        if self._workers:
+            self._last_there = self._looked
+        if self._looked - self._last_there > _SECONDS_FOR_WORKERS:
             raise ClusterError(
-                f"{self._address}: no worker was left for {_SECONDS_FOR_WORKERS:g} seconds; finished runs are saved, "
-                "and the same command continues once there is a worker again"
+                f"{self._address}: no worker was there for {_SECONDS_FOR_WORKERS:g} seconds; finished runs are saved, "
+                "and the same command continues once there is a worker"
             )
+        machines = self._machines()
+        self._machine_of = {group: machine for group, machine in self._machine_of.items() if machine in machines}
         self._give_up()
 
     def _who(self) -> str:
@@ -239,98 +230,82 @@ class ClusterPool(Pool):
         return f"{workers} worker{'s' * (workers > 1)} on {machines} machine{'s' * (machines > 1)}{runs}"
 
     def _welcome(self, addresses: Collection[str]) -> None:
-        """Look at the versions of new workers; leave out those with others, and those that cannot be asked."""
-        answers = self._run(addresses, self._about)
-        fitting = {address: answer for address, answer in answers.items() if not _misfit(answer)}
-        enlisted = self._run(fitting, host.enlist, self._slots)
-        self._workers |= {address: fitting[address] for address, error in enlisted.items() if error is None}
-        for address, answer in (answers | enlisted).items():
-            self._silent[address] += isinstance(answer, OSError)  # of one that has just gone, too
-            is_asked_again = isinstance(answer, OSError) and self._silent[address] < MOST_ASKED
-            if answer is not None and (misfit := _misfit(answer)) and not is_asked_again:
+        """Let new workers make runs; leave out those with other versions, and those that cannot be asked."""
+        if not addresses:
+            return
+        answers = self._client.run(
+            host.enlist, self._about, self._slots, host.versions(), workers=[*addresses], on_error="return"
+        )
+        for address, answer in answers.items():
+            if misfit := _misfit(answer):
                 self._left_out.add(address)
                 self._say(f"left out: worker {address}{misfit}")
-
-    def _run(self, addresses: Collection[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function in workers; return what it returns or raises in each."""
-        try:
-            return dict(self._client.run(function, *arguments, workers=sorted(addresses), on_error="return"))
-        except OSError:
-            return {}
-
-    def _give_to_others(self) -> None:
-        """Let other machines make the runs of one whose workers are gone; where others of it are there, Dask does."""
-        there = self._machines()
-        self._machine_of = {group: machine for group, machine in self._machine_of.items() if machine in there}
-        for key, run in list(self._under_way.items()):
-            if not self._workers.keys() & run.workers:
-                self._cancel(self._under_way.pop(key))
-                self._lose(run)
+            else:
+                self._workers[address] = answer
 
     def _lose(self, run: _Run) -> None:
-        run.lost.append(f"{', '.join(run.workers)} on {run.machine}")
-        if len(run.lost) < MOST_LOSSES:
+        """Let another worker make a run whose worker is gone, unless it has lost too many."""
+        self._workers.pop(run.worker, None)  # if it is there after all, it is asked anew
+        if self._is_connected:  # else the scheduler is gone, not the worker
+            run.lost.append(f"{run.worker} on {run.machine}")
+            if len(run.lost) == MOST_LOSSES:
+                self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
+                return
             self._say(f"worker {run.lost[-1]} is lost; another worker takes over its run")
-            self._waiting.append(run)
-        else:
-            self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
+        self._waiting.append(run)
 
     # ------------------------------------------------------------------ runs
 
     def _dispatch(self) -> None:
-        """Let every machine with a free slot begin a run."""
-        if not self._is_connected:
-            return
-        busy = Counter(sent.machine for sent in self._under_way.values())
-        for machine, workers in self._machines().items():
-            while busy[machine] < self._slots * len(workers) and (run := self._next(machine)) is not None:
+        """Let every worker with a free slot begin a run."""
+        busy = Counter(run.worker for run in self._under_way.values())
+        for worker, about in list(self._workers.items()):
+            while self._is_connected and busy[worker] < self._slots and (run := self._next(about.machine)) is not None:
+                run.worker, run.machine = worker, about.machine
                 try:
-                    busy[machine] += self._send(run, machine, workers)
-                except Exception as error:  # whatever is raised where the worker, or the scheduler, has just gone
-                    if self._is_connected and not isinstance(error, OSError):
+                    busy[worker] += self._send(run)
+                except Exception as error:
+                    if not self._is_of_connection(error):
                         raise
-                    self._waiting.append(run)
-                    return
+                    self._lose(run)
+                    break
 
     def _next(self, machine: str) -> _Run | None:
         """Return the run that a machine is to make next: of its own groups, then of a new one, which is its from then.
 
         It waits no longer. One that a machine has refused goes to another, whatever its group.
         """
-
-        def is_new(run: _Run) -> bool:
-            return bool(run.refused) or run.task.group not in self._machine_of
-
-        waiting = (candidate for candidate in self._waiting if machine not in candidate.refused)
-        fitting = [
-            candidate for candidate in waiting if is_new(candidate) or self._machine_of[candidate.task.group] == machine
-        ]
-        run = min(fitting, key=is_new, default=None)
-        if run is not None:
+        possible = [run for run in self._waiting if machine not in run.refused]
+        own = [run for run in possible if self._machine_of.get(run.task.group) == machine]
+        new = [run for run in possible if run.refused or run.task.group not in self._machine_of]
+        for run in own or new:
             self._waiting.remove(run)
-            if run.task.group and is_new(run):
+            if run.task.group:
                 self._machine_of.setdefault(run.task.group, machine)
-        return run
+            return run
+        return None
 
-    def _send(self, run: _Run, machine: str, workers: Sequence[str]) -> bool:
+    def _send(self, run: _Run) -> bool:
         """Hand a run to Dask; return whether it is under way, and not refused."""
-        task, run.machine, run.workers = run.task, machine, tuple(workers)
+        task, machine = run.task, run.machine
         data = self._data_of(task)
         if machine not in data.lacking and (self._send_data or data.card.is_of_own_files):
-            data.lacking[machine] = self._sent(data, task.home, machine, run.workers[0])
+            data.lacking[machine] = self._sent(data, run)
         if data.lacking.get(machine):
             self._refuse(run, Refused(RunStatus.UNAVAILABLE, data.lacking[machine]))
             return False
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
-        dataset = replace(task.run.dataset, options=data.options)
         plugin = task.run.solver.plugin
-        wanted = Request(
-            self._topic, replace(task, run=replace(task.run, dataset=dataset)),
-            importing.read_plugin(plugin.path).content if plugin else b"", self._threads, self._slots * len(workers),
-        )  # fmt: skip
+        request = Request(
+            self._topic,
+            replace(task, run=replace(task.run, dataset=replace(task.run.dataset, options=data.options))),
+            importing.read_plugin(plugin.path) if plugin else None,
+            self._threads,
+            sharers=self._slots * sum(about.machine == machine for about in self._workers.values()),
+        )
         with annotate(executor=RUNS):
             run.future = self._client.submit(
-                self._unpack, self._packed, pickle.dumps(wanted), key=key, workers=run.workers, resources={RUNS: 1},
+                self._unpack, self._make, pickle.dumps(request), key=key, workers=run.worker, resources={RUNS: 1},
                 pure=False,
             )  # fmt: skip
         self._under_way[key] = run
@@ -360,26 +335,18 @@ class ClusterPool(Pool):
     def _take(self, run: _Run, result: Any) -> None:
         """Process the end of a run: its outcome, a refusal, or the loss of its worker."""
         match result:
-            case Made():
-                others = self._machines().keys() - run.refused.keys() - {run.machine}
-                if result.record.ended_by is Ending.SYSTEM and others:  # and not a limit of the config
+            case Outcome(record=record):
+                others = self._machines() - run.refused.keys() - {run.machine}
+                if record.ended_by is Ending.SYSTEM and others:  # and not a limit of the config
                     self._refuse(run, Refused(RunStatus.OUT_OF_MEMORY, "it had no memory left for this run"))
                 else:
-                    outcome = Outcome(run.task, result.record, result.checkpoints, dict(result.environment))
-                    self._ended.append(_with_model(outcome, result.model))
+                    self._ended.append(_with_model(replace(result, task=run.task)))
             case Refused():
                 self._refuse(run, result)
-            case None if self._is_connected:
+            case None:
                 self._lose(run)
-            case None:  # the scheduler is gone, not the worker
-                self._waiting.append(run)
-            case KilledWorker():
-                self._end(run, RunStatus.CRASHED, f"lost with its worker on {run.machine}: {result}")
-            case OSError():  # such as a full disk
-                self._refuse(run, Refused(RunStatus.ERROR, f"{type(result).__name__}: {result}"))
             case _:
-                reason = f"worker {', '.join(run.workers)}: {type(result).__name__}: {result}"
-                self._end(run, RunStatus.ERROR, reason)
+                self._end(run, RunStatus.ERROR, f"worker {run.worker}: {type(result).__name__}: {result}")
 
     def _refuse(self, run: _Run, refused: Refused) -> None:
         run.refused[run.machine] = refused
@@ -394,7 +361,7 @@ class ClusterPool(Pool):
 
     def _give_up(self) -> None:
         """End the runs that no machine can make."""
-        machines = self._machines().keys()
+        machines = self._machines()
         for run in [queued for queued in self._waiting if machines and machines <= queued.refused.keys()]:
             self._waiting.remove(run)
             why = "; ".join(f"{machine}: {refused.why}" for machine, refused in run.refused.items())
@@ -415,17 +382,17 @@ class ClusterPool(Pool):
             self._data[key] = _Data(card, portable_options(dataset), size)
         return self._data[key]
 
-    def _sent(self, data: _Data, home: DataDirectory, machine: str, worker: str) -> str:
-        """Send a dataset that is prepared here to a machine; return why it cannot be, if so."""
-        folder = prepared_folder(data.card, home)
+    def _sent(self, data: _Data, run: _Run) -> str:
+        """Send a dataset that is prepared here to the machine of a run; return why it cannot be, if so."""
+        folder = prepared_folder(data.card, run.task.home)
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
-            return self._client.run(function, folder.name, *arguments, workers=[worker])[worker]
+            return self._client.run(function, folder.name, *arguments, workers=[run.worker])[run.worker]
 
         try:
             if not call(host.expect, (folder / META).read_bytes()):
                 return ""
-            with self._progress.transfer(f"send {data.card.name} to {machine}", data.bytes) as advance:
+            with self._progress.transfer(f"send {data.card.name} to {run.machine}", data.bytes) as advance:
                 for path in sorted(folder.iterdir()):
                     with path.open("rb") as file:
                         while piece := file.read(_PIECE_BYTES):
@@ -434,7 +401,7 @@ class ClusterPool(Pool):
             call(host.arrived)
         except StoreError as error:
             return str(error)
-        self._say(f"{data.card.name}: sent to {machine}, {decimal(data.bytes)}")
+        self._say(f"{data.card.name}: sent to {run.machine}, {decimal(data.bytes)}")
         return ""
 
 
@@ -445,7 +412,7 @@ def portable_options(dataset: DatasetChoice) -> Mapping[str, Any]:
     return {catalog.CARD: catalog.whole(dataset.name), **dataset.options}
 
 
-def _unpacking() -> Callable[[bytes, bytes], Made | Refused]:
+def _unpacking() -> Callable[[bytes, bytes], Outcome | Refused]:
     """Return what a worker does with a run; being no function of a module, it is sent as it is, and not by name.
 
     So the scheduler, which reads what is submitted, needs nothing of mpu-bench.
@@ -463,15 +430,14 @@ def _result_of(future: Future[Any]) -> Any:
     """Return what a run's task has returned, or the exception it has raised; None if it is lost."""
     try:
         return future.result(timeout=_SECONDS_TO_RECEIVE)
+    except (CancelledError, KilledWorker, OSError, Unwanted):
+        return None
     except BaseException as error:
-        is_of_connection = isinstance(error, OSError) and future.status != "error"  # which is of the task itself
-        return None if is_of_connection or isinstance(error, CancelledError | Unwanted) else error
+        return error
 
 
 def _misfit(answer: object) -> str:
     """Return why a worker cannot make runs, given what it says of itself; nothing if it can."""
-    if isinstance(answer, ImportError):
-        return f" has no mpu-bench of this version ({answer})"
     if not isinstance(answer, About):
         return f" cannot say who it is ({type(answer).__name__}: {answer})"
     theirs, ours = answer.versions, host.versions()
@@ -479,11 +445,11 @@ def _misfit(answer: object) -> str:
     return f" on {answer.host} has {', '.join(other)}" if other else ""
 
 
-def _with_model(outcome: Outcome, model: bytes) -> Outcome:
+def _with_model(outcome: Outcome) -> Outcome:
     """Write the model that came with an outcome."""
-    for path in outcome.task.model_files if model else ():
+    for path in outcome.task.model_files if outcome.model else ():
         try:
-            files.write_all(path.parent, {path.name: model})
+            files.write_all(path.parent, {path.name: outcome.model})
         except StoreError as error:
             reason = "; ".join(filter(None, [outcome.record.reason, f"{NOT_WRITTEN}{error}"]))
             return replace(outcome, record=replace(outcome.record, reason=reason))

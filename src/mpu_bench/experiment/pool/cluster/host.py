@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import pickle
 import platform
 import shutil
@@ -22,12 +23,13 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory, is_web
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import META, describe
-from mpu_bench.errors import UserError
+from mpu_bench.errors import StoreError, UserError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.messages import News, Progress, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.quantities import Record, RunStatus
+from mpu_bench.quantities import RunStatus
+from mpu_bench.solvers.plugins.importing import PluginSource
 
 RUNS = "mpu-bench"  #: the resource of a worker that a run takes one of, and the threads that make runs there
 _IDLE_SECONDS = 30.0  # after which child processes that nobody needs are ended
@@ -57,7 +59,7 @@ class Request:
     topic : str
         Of the events that report progress.
     task : Task
-    plugin : bytes
+    plugin : PluginSource or None
         The user file that defines the solver, if one does.
     threads, sharers : int
         Of a run; how many runs share the machine's memory.
@@ -65,22 +67,9 @@ class Request:
 
     topic: str
     task: Task
-    plugin: bytes = b""
+    plugin: PluginSource | None = None
     threads: int = 1
     sharers: int = 1
-
-
-@dataclass(frozen=True)
-class Made:
-    """What came of a run.
-
-    ``environment`` is the machine with its versions, ``model`` the saved one, if it is wanted.
-    """
-
-    record: Record
-    checkpoints: list[Record]
-    environment: Mapping[str, Any]
-    model: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,7 @@ class Unwanted(Exception):  # noqa: N818 - it is no error
     """Nobody waits for this run any more."""
 
 
-def about() -> About:
+def about(_dask_worker: Any = None) -> About:
     """Describe the worker that this is called in."""
     name, home = socket.gethostname(), DataDirectory.from_options().folder
     boot = _BOOT.read_text(encoding="utf-8").strip() if _BOOT.exists() else ""
@@ -103,14 +92,16 @@ def about() -> About:
     return About(f"{name} ({digest})", name, versions())
 
 
-async def enlist(slots: int, dask_worker: Any) -> None:
-    """Set the number of parallel runs of a worker, whatever its threads."""
+async def enlist(about: bytes, slots: int, versions: Mapping[str, str], dask_worker: Any) -> About:
+    """Return what a worker says of itself; one of these versions makes runs from now on, ``slots`` at once."""
     from distributed.threadpoolexecutor import ThreadPoolExecutor
 
-    if dask_worker.state.total_resources.get(RUNS) != slots:
-        dask_worker.executors[RUNS] = ThreadPoolExecutor(slots, RUNS)
+    described: About = pickle.loads(about)(dask_worker)
+    if described.versions == versions and dask_worker.state.total_resources.get(RUNS) != slots:
+        dask_worker.executors[RUNS] = ThreadPoolExecutor(slots, RUNS)  # whatever its threads
         dask_worker.state.nthreads = max(dask_worker.state.nthreads, slots)
         await dask_worker.set_resources(**{RUNS: slots})
+    return described
 
 
 @cache
@@ -130,7 +121,7 @@ def versions() -> dict[str, str]:
 # ------------------------------------------------------------------ a run
 
 
-def make(request: Request) -> Made | Refused:
+def make(request: Request) -> Outcome | Refused:
     """Make a run, as a task of Dask's.
 
     Raises
@@ -156,31 +147,26 @@ def make(request: Request) -> Made | Refused:
 class _Slot(threading.local):
     """The child processes of a thread, which end with it, and how fast the machine was at its best."""
 
-    pool: LocalPool | None = None
-    idle: threading.Timer | None = None
-    fastest_probe = float("inf")
+    def __init__(self) -> None:
+        self.pool = LocalPool()
+        self.idle: threading.Timer | None = None
+        self.fastest_probe = math.inf
 
     def begin(self, threads: int, sharers: int) -> LocalPool:
         """Return the pool of this thread, with this number of threads for a run."""
         if self.idle is not None:
             self.idle.cancel()
             self.idle.join()
-        if self.pool is None or (self.pool.threads, self.pool.sharers) != (threads, sharers):
-            self.end()
+        if (self.pool.threads, self.pool.sharers) != (threads, sharers):
+            self.pool.close()
             self.pool = LocalPool(1, threads, sharers)
         return self.pool
 
     def rest(self) -> None:
         """Keep the child processes for another run for a while."""
-        if self.pool is not None:
-            self.idle = threading.Timer(_IDLE_SECONDS, self.pool.close)
-            self.idle.daemon = True
-            self.idle.start()
-
-    def end(self) -> None:
-        """End the child processes."""
-        if self.pool is not None:
-            self.pool.close()
+        self.idle = threading.Timer(_IDLE_SECONDS, self.pool.close)
+        self.idle.daemon = True
+        self.idle.start()
 
 
 _slot = _Slot()
@@ -188,7 +174,9 @@ _slot = _Slot()
 _PREPARED: set[tuple[Any, ...]] = set()
 
 
-def make_here(request: Request, report: Callable[[News | str], None], is_wanted: Callable[[], bool]) -> Made | Refused:
+def make_here(
+    request: Request, report: Callable[[News | str], None], is_wanted: Callable[[], bool]
+) -> Outcome | Refused:
     """Let a child process of this thread make a run.
 
     Parameters
@@ -204,8 +192,8 @@ def make_here(request: Request, report: Callable[[News | str], None], is_wanted:
         local, known = DataDirectory.from_options(), request.task.home
         reached = [mirror for mirror in known.mirrors if is_web(mirror) or Path(mirror).is_dir()]
         home = replace(known, folder=local.folder, mirrors=(*reached, *local.mirrors), remote=True)
-        if there := run.solver.plugin:
-            here = there._replace(path=_plugin_here(request, there.path.name, local.folder))
+        if (there := run.solver.plugin) and request.plugin:
+            here = there._replace(path=_plugin_here(request.plugin, local.folder))
             run = replace(run, solver=replace(run.solver, plugin=here))
         with tempfile.TemporaryDirectory(prefix="mpu-bench-") as folder:
             model_file = Path(folder) / "model.mpu"
@@ -221,15 +209,17 @@ def make_here(request: Request, report: Callable[[News | str], None], is_wanted:
                 return Refused(RunStatus.UNAVAILABLE, lacking)
             outcome = _outcome(pool, task, report, is_wanted)
             model = model_file.read_bytes() if model_file.exists() else b""
+    except (OSError, StoreError) as error:  # such as a full disk
+        return Refused(RunStatus.ERROR, f"{type(error).__name__}: {error}")
     finally:
         _slot.rest()
     record = outcome.record
-    _slot.fastest_probe = min(_slot.fastest_probe, record.probe_seconds or float("inf"))
+    _slot.fastest_probe = min(_slot.fastest_probe, record.probe_seconds or math.inf)
     if there:
         traced = record.traceback and record.traceback.replace(str(here.path), str(there.path))
         record = replace(record, reason=record.reason.replace(str(here.path), str(there.path)), traceback=traced)
     described = _environment(run.settings.threads, run.settings.kernel_memory)
-    return Made(record, outcome.checkpoints, described, model)
+    return replace(outcome, record=record, environment=described, model=model)
 
 
 @cache
@@ -280,11 +270,11 @@ def _lack_of_data(pool: LocalPool, task: Task, report: Callable[[News | str], No
     return ""
 
 
-def _plugin_here(request: Request, name: str, home: Path) -> Path:
+def _plugin_here(plugin: PluginSource, home: Path) -> Path:
     """Write the plugin of a run, by content; return where it is."""
-    here = home / "plugins" / hashlib.sha256(request.plugin).hexdigest()[:16] / name
+    here = home / "plugins" / plugin.content_hash / plugin.path.name
     if not here.exists():
-        files.write_all(here.parent, {name: request.plugin})
+        files.write_all(here.parent, {here.name: plugin.content})
     return here
 
 
