@@ -103,8 +103,7 @@ class Pool(ABC):
             Shows downloads and the preparation.
         """
 
-    @abstractmethod
-    def use_threads(self, threads: int) -> None:
+    def use_threads(self, threads: int) -> None:  # noqa: B027 - a cluster's are those of each run
         """Set the number of threads of each worker from now on; only while no task is under way."""
 
     def use_jobs(self, jobs: int) -> None:  # noqa: B027 - most have a number of their own

@@ -111,7 +111,7 @@ class ClusterPool(Pool):
     ) -> None:
         self._client, self._slots, self._send_data, self._say = client, slots, send_data, say
         self._unpack, self._make, self._about = _unpacking(), cloudpickle.dumps(make), cloudpickle.dumps(about)
-        self._address, self._threads = client.scheduler_info()["address"], 1
+        self._address = client.scheduler_info()["address"]
         self._topic = f"mpu-bench-{uuid.uuid4().hex}"
         self._numbers = itertools.count()
         self._inbox: queue.SimpleQueue[tuple[str, Any, Any]] = queue.SimpleQueue()
@@ -158,9 +158,6 @@ class ClusterPool(Pool):
     ) -> str:
         self._progress = progress
         return self._preparing.prepare(name, options, home, limits, progress)
-
-    def use_threads(self, threads: int) -> None:  # noqa: D102
-        self._threads = threads
 
     def close(self) -> None:  # noqa: D102
         self._preparing.close()
@@ -300,7 +297,6 @@ class ClusterPool(Pool):
             self._topic,
             replace(task, run=replace(task.run, dataset=replace(task.run.dataset, options=data.options))),
             importing.read_plugin(plugin.path) if plugin else None,
-            self._threads,
             sharers=self._slots * sum(about.machine == machine for about in self._workers.values()),
         )
         with annotate(executor=RUNS):

@@ -23,7 +23,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory, is_web
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import META, describe
-from mpu_bench.errors import StoreError, UserError
+from mpu_bench.errors import DataError, StoreError, UserError
 from mpu_bench.experiment import environment
 from mpu_bench.experiment.messages import News, Progress, Task
 from mpu_bench.experiment.pool import Outcome
@@ -61,14 +61,13 @@ class Request:
     task : Task
     plugin : PluginSource or None
         The user file that defines the solver, if one does.
-    threads, sharers : int
-        Of a run; how many runs share the machine's memory.
+    sharers : int
+        How many runs share the machine's memory.
     """
 
     topic: str
     task: Task
     plugin: PluginSource | None = None
-    threads: int = 1
     sharers: int = 1
 
 
@@ -170,8 +169,6 @@ class _Slot(threading.local):
 
 
 _slot = _Slot()
-#: the datasets that this worker has had; one that has been removed since is prepared again by the run itself
-_PREPARED: set[tuple[Any, ...]] = set()
 
 
 def make_here(
@@ -187,7 +184,8 @@ def make_here(
     is_wanted : function
         Returns whether anybody waits for the run.
     """
-    pool, run = _slot.begin(request.threads, request.sharers), request.task.run
+    run = request.task.run
+    pool = _slot.begin(run.settings.threads, request.sharers)
     try:
         local, known = DataDirectory.from_options(), request.task.home
         reached = [mirror for mirror in known.mirrors if is_web(mirror) or Path(mirror).is_dir()]
@@ -205,12 +203,13 @@ def make_here(
                 matrices=None,  # whose folder is on another machine
                 fastest_probe=_slot.fastest_probe,  # of this machine
             )
-            if lacking := _lack_of_data(pool, task, report):
-                return Refused(RunStatus.UNAVAILABLE, lacking)
+            _have_data(pool, task, report)
             outcome = _outcome(pool, task, report, is_wanted)
             model = model_file.read_bytes() if model_file.exists() else b""
     except (OSError, StoreError) as error:  # such as a full disk
         return Refused(RunStatus.ERROR, f"{type(error).__name__}: {error}")
+    except UserError as error:
+        return Refused(RunStatus.UNAVAILABLE, str(error))
     finally:
         _slot.rest()
     record = outcome.record
@@ -249,25 +248,23 @@ def _outcome(
             raise Unwanted
 
 
-def _lack_of_data(pool: LocalPool, task: Task, report: Callable[[News | str], None]) -> str:
-    """Return why the dataset of a run is unavailable here, if so; of all workers of a machine one prepares it."""
+def _have_data(pool: LocalPool, task: Task, report: Callable[[News | str], None]) -> None:
+    """Prepare the dataset of a run unless it is here; of all workers of a machine one does.
+
+    Raises
+    ------
+    UserError
+        If it is unavailable here, or another than the client's.
+    """
     dataset = task.run.dataset
-    key = dataset.name, repr(sorted(dataset.options.items())), task.home, task.fingerprint
-    if key in _PREPARED:
-        return ""
-    try:
-        card = catalog.card(dataset.name, dataset.options)
-        if describe(card, task.home).state != "prepared" and (
-            error := pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(report))
-        ):
-            return error
-        fingerprint = describe(card, task.home).fingerprint
-    except UserError as error:
-        return str(error)
+    card = catalog.card(dataset.name, dataset.options)
+    if describe(card, task.home).state != "prepared":
+        error = pool.prepare(dataset.name, dataset.options, task.home, task.limits, Lines(report))
+        if error:
+            raise DataError(error)
+    fingerprint = describe(card, task.home).fingerprint
     if fingerprint != task.fingerprint:
-        return f"its data are others than the client's ({fingerprint}, {task.fingerprint})"
-    _PREPARED.add(key)
-    return ""
+        raise DataError(f"its data are others than the client's ({fingerprint}, {task.fingerprint})")
 
 
 def _plugin_here(plugin: PluginSource, home: Path) -> Path:
