@@ -49,6 +49,8 @@ def make(asked: Request) -> Any:
             raise RuntimeError("the worker is confused")
         case 5:
             return "what no worker sends"
+        case 8:
+            raise OSError(errno.ENOSPC, "No space left on device")
         case 7 if name in ("left", "right"):
             time.sleep(60)
         case 6 if name != "two":
@@ -215,6 +217,15 @@ def test_data_that_a_machine_cannot_have_are_not_asked_for_again(client: Client,
     assert len(refusals) == len(set(refusals)) == 3  # of each machine one
 
 
+def test_data_that_have_been_removed_here_are_a_row(client: Client, task: Callable[..., Task]) -> None:
+    said = list[str]()
+    with ClusterPool(client, send_data=True, say=said.append, make=make, about=about) as pool:
+        (outcome,) = do(pool, [task()]).values()
+    assert outcome.record.status == "unavailable"
+    assert "No such file or directory" in outcome.record.reason
+    assert not any("is lost" in line for line in said)
+
+
 def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[..., Task]) -> None:
     said = list[str]()
     with Machines(tmp_path / "slow") as slow:
@@ -234,8 +245,11 @@ def test_a_cluster_without_workers_is_waited_for(tmp_path: Path, task: Callable[
 
 def test_what_a_worker_raises_or_sends_is_a_row(client: Client, task: Callable[..., Task], tmp_path: Path) -> None:
     raising, wrong, good = task(4), task(5), task(0, model_files=[tmp_path / "models" / "m.mpu"])
-    with ClusterPool(client, make=make, about=about) as pool:
-        found = do(pool, [raising, wrong, good])
+    full, said = task(8), list[str]()
+    with ClusterPool(client, say=said.append, make=make, about=about) as pool:
+        found = do(pool, [raising, wrong, good, full])
+    assert "OSError: [Errno 28] No space left" in found[full.run_id].record.reason
+    assert not any("is lost" in line for line in said)
     assert "RuntimeError: the worker is confused" in found[raising.run_id].record.reason
     assert found[wrong.run_id].record.status == "error"
     assert found[good.run_id].record.status == "done"

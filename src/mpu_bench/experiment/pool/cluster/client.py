@@ -12,7 +12,6 @@ import pickle
 import queue
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -50,6 +49,17 @@ _SECONDS_FOR_WORKERS = 600.0  # for which a cluster without a worker is waited f
 _PIECE_BYTES = 8 << 20  # of data, that pass through the scheduler at once
 
 
+@dataclass
+class _Data:
+    """A prepared dataset: what its card is called elsewhere, who was sent it, and which machines cannot use it."""
+
+    card: Card
+    options: Mapping[str, Any]
+    bytes: int
+    sent: set[str] = field(default_factory=set)
+    refused: dict[str, Refused] = field(default_factory=dict)
+
+
 @dataclass(eq=False)
 class _Run:
     """A run that waits or is under way, with what has become of it so far.
@@ -59,21 +69,16 @@ class _Run:
     """
 
     task: Task
+    data: _Data
     lost: list[str] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
     worker: str = ""
     machine: str = ""
     future: Future[Any] | None = None
 
-
-@dataclass
-class _Data:
-    """A prepared dataset: what its card is called elsewhere, and why machines cannot have it; nothing: they have."""
-
-    card: Card
-    options: Mapping[str, Any]
-    bytes: int
-    lacking: dict[str, str] = field(default_factory=dict)
+    def is_refused_by(self, machine: str) -> bool:
+        """Return whether a machine cannot make it, for its data or for itself."""
+        return machine in self.refused or machine in self.data.refused
 
 
 class ClusterPool(Pool):
@@ -124,7 +129,6 @@ class ClusterPool(Pool):
         self._data: dict[tuple[str, str], _Data] = {}
         self._preparing = LocalPool(0)
         self._looked = self._last_there = time.monotonic()  # when it was looked for workers, and when there was one
-        self._reported: set[str] = set()
         self._progress: Progress = SILENT
         client.subscribe_topic(self._topic, lambda event: self._inbox.put(("news", *event[1])))
         self._look()
@@ -143,7 +147,7 @@ class ClusterPool(Pool):
         earlier = next((about.machine for about in self._workers.values() if about.host == task.host), None)
         if task.group and earlier:
             self._machine_of.setdefault(task.group, earlier)
-        self._waiting.append(_Run(task))
+        self._waiting.append(_Run(task, self._data_of(task)))
         self._dispatch()
 
     def next_outcome(self, on_news: OnNews) -> Outcome:  # noqa: D102
@@ -255,26 +259,34 @@ class ClusterPool(Pool):
 
     def _dispatch(self) -> None:
         """Let every worker with a free slot begin a run."""
-        busy = Counter(run.worker for run in self._under_way.values())
         for worker, about in list(self._workers.items()):
-            while self._is_connected and busy[worker] < self._slots and (run := self._next(about.machine)) is not None:
+            while self._has_free_slot(worker) and (run := self._next(about.machine)) is not None:
                 run.worker, run.machine = worker, about.machine
                 try:
-                    busy[worker] += self._send(run)
+                    self._send(run)
                 except Exception as error:
                     if not self._is_of_connection(error):
                         raise
                     self._lose(run)
                     break
 
+    def _has_free_slot(self, worker: str) -> bool:
+        busy = sum(run.worker == worker for run in self._under_way.values())
+        return self._is_connected and busy < self._slots
+
     def _next(self, machine: str) -> _Run | None:
         """Return the run that a machine is to make next: of its own groups, then of a new one, which is its from then.
 
         It waits no longer. One that a machine has refused goes to another, whatever its group.
         """
-        possible = [run for run in self._waiting if machine not in run.refused]
+
+        def is_new(run: _Run) -> bool:
+            chosen = self._machine_of.get(run.task.group)
+            return chosen is None or run.is_refused_by(chosen)
+
+        possible = [run for run in self._waiting if not run.is_refused_by(machine)]
         own = [run for run in possible if self._machine_of.get(run.task.group) == machine]
-        new = [run for run in possible if run.refused or run.task.group not in self._machine_of]
+        new = [run for run in possible if is_new(run)]
         for run in own or new:
             self._waiting.remove(run)
             if run.task.group:
@@ -282,15 +294,16 @@ class ClusterPool(Pool):
             return run
         return None
 
-    def _send(self, run: _Run) -> bool:
-        """Hand a run to Dask; return whether it is under way, and not refused."""
-        task, machine = run.task, run.machine
-        data = self._data_of(task)
-        if machine not in data.lacking and (self._send_data or data.card.is_of_own_files):
-            data.lacking[machine] = self._sent(data, run)
-        if data.lacking.get(machine):
-            self._refuse(run, Refused(RunStatus.UNAVAILABLE, data.lacking[machine]))
-            return False
+    def _send(self, run: _Run) -> None:
+        """Hand a run to Dask, after its data if they are sent from here."""
+        task, data, machine = run.task, run.data, run.machine
+        if machine not in data.sent and (self._send_data or data.card.is_of_own_files):
+            try:
+                self._send_dataset(run)
+            except (StoreError, FileNotFoundError) as error:  # the latter where the dataset has been removed here
+                self._refuse(run, Refused(RunStatus.UNAVAILABLE, str(error)))
+                return
+            data.sent.add(machine)
         key = f"{task.run_id}-{self._topic[-8:]}-{next(self._numbers)}"
         plugin = task.run.solver.plugin
         request = Request(
@@ -306,7 +319,6 @@ class ClusterPool(Pool):
             )  # fmt: skip
         self._under_way[key] = run
         run.future.add_done_callback(lambda done: self._inbox.put(("done", key, _result_of(done))))
-        return True
 
     def _hear(self, on_news: OnNews) -> None:
         """Process what arrives from the cluster within a moment."""
@@ -332,7 +344,7 @@ class ClusterPool(Pool):
         """Process the end of a run: its outcome, a refusal, or the loss of its worker."""
         match result:
             case Outcome(record=record):
-                others = self._machines() - run.refused.keys() - {run.machine}
+                others = [other for other in self._machines() - {run.machine} if not run.is_refused_by(other)]
                 if record.ended_by is Ending.SYSTEM and others:  # and not a limit of the config
                     self._refuse(run, Refused(RunStatus.OUT_OF_MEMORY, "it had no memory left for this run"))
                 else:
@@ -345,23 +357,21 @@ class ClusterPool(Pool):
                 self._end(run, RunStatus.ERROR, f"worker {run.worker}: {type(result).__name__}: {result}")
 
     def _refuse(self, run: _Run, refused: Refused) -> None:
-        run.refused[run.machine] = refused
-        if refused.status == RunStatus.UNAVAILABLE:
-            self._data_of(run.task).lacking[run.machine] = refused.why
-        line = f"{run.machine} cannot make runs on {run.task.run.dataset.label}: {refused.why}"
-        if line not in self._reported:
-            self._reported.add(line)
-            self._say(line)
+        """Let another machine make a run; what is wrong with data or disk is so for all runs on these data."""
+        of = run.refused if refused.status is RunStatus.OUT_OF_MEMORY else run.data.refused
+        of[run.machine] = refused
+        self._say(f"{run.machine} cannot make runs on {run.task.run.dataset.label}: {refused.why}")
         self._waiting.append(run)
         self._give_up()
 
     def _give_up(self) -> None:
         """End the runs that no machine can make."""
         machines = self._machines()
-        for run in [queued for queued in self._waiting if machines and machines <= queued.refused.keys()]:
+        for run in [queued for queued in self._waiting if machines and all(map(queued.is_refused_by, machines))]:
             self._waiting.remove(run)
-            why = "; ".join(f"{machine}: {refused.why}" for machine, refused in run.refused.items())
-            *_, last = run.refused.values()
+            refusals = run.data.refused | run.refused
+            why = "; ".join(f"{machine}: {refused.why}" for machine, refused in refusals.items())
+            *_, last = refusals.values()
             self._end(run, last.status, f"no machine can make it: {why}")
 
     def _end(self, run: _Run, status: RunStatus, reason: str) -> None:
@@ -378,27 +388,29 @@ class ClusterPool(Pool):
             self._data[key] = _Data(card, portable_options(dataset), size)
         return self._data[key]
 
-    def _sent(self, data: _Data, run: _Run) -> str:
-        """Send a dataset that is prepared here to the machine of a run; return why it cannot be, if so."""
-        folder = prepared_folder(data.card, run.task.home)
+    def _send_dataset(self, run: _Run) -> None:
+        """Send the prepared dataset of a run to its machine, unless it is there.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written there.
+        """
+        card, folder = run.data.card, prepared_folder(run.data.card, run.task.home)
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
             return self._client.run(function, folder.name, *arguments, workers=[run.worker])[run.worker]
 
-        try:
-            if not call(host.expect, (folder / META).read_bytes()):
-                return ""
-            with self._progress.transfer(f"send {data.card.name} to {run.machine}", data.bytes) as advance:
-                for path in sorted(folder.iterdir()):
-                    with path.open("rb") as file:
-                        while piece := file.read(_PIECE_BYTES):
-                            call(host.receive, path.name, file.tell() - len(piece), piece)
-                            advance(len(piece))
-            call(host.arrived)
-        except StoreError as error:
-            return str(error)
-        self._say(f"{data.card.name}: sent to {run.machine}, {decimal(data.bytes)}")
-        return ""
+        if not call(host.expect, (folder / META).read_bytes()):
+            return
+        with self._progress.transfer(f"send {card.name} to {run.machine}", run.data.bytes) as advance:
+            for path in sorted(folder.iterdir()):
+                with path.open("rb") as file:
+                    while piece := file.read(_PIECE_BYTES):
+                        call(host.receive, path.name, file.tell() - len(piece), piece)
+                        advance(len(piece))
+        call(host.arrived)
+        self._say(f"{card.name}: sent to {run.machine}, {decimal(run.data.bytes)}")
 
 
 def portable_options(dataset: DatasetChoice) -> Mapping[str, Any]:
@@ -426,10 +438,11 @@ def _result_of(future: Future[Any]) -> Any:
     """Return what a run's task has returned, or the exception it has raised; None if it is lost."""
     try:
         return future.result(timeout=_SECONDS_TO_RECEIVE)
-    except (CancelledError, KilledWorker, OSError, Unwanted):
+    except (CancelledError, KilledWorker, Unwanted):
         return None
     except BaseException as error:
-        return error
+        is_of_connection = isinstance(error, OSError) and future.status != "error"  # which is of the task itself
+        return None if is_of_connection else error
 
 
 def _misfit(answer: object) -> str:
