@@ -199,7 +199,8 @@ class ClusterPool(Pool):
         before = self._workers
         try:
             # not `scheduler_info`, whose answer the client may replace by one without workers before it is read
-            there = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
+            identity = self._client.scheduler.identity  # type: ignore[union-attr]  # None once it is closed
+            there = self._client.sync(identity, n_workers=-1)["workers"]
             # one that was started anew at its address is another
             enlisted = {address for address, worker in there.items() if RUNS in worker["resources"]}
             self._workers = {address: about for address, about in before.items() if address in enlisted}
