@@ -13,6 +13,7 @@ from scipy.stats import ttest_1samp
 from mpu_bench.config.rules import Claim, SignificantStatement, Statement
 from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
+from mpu_bench.quantities import Ending
 from mpu_bench.verdict.claims import of_claims
 from mpu_bench.verdict.pairs import Difference, p_value_of
 from mpu_bench.verdict.points import Evidence, Point, points_of
@@ -440,6 +441,56 @@ def test_a_part_of_an_axis_may_end_where_the_curve_had_made_so_many_passes():
     statement = ERRS | {"kind": "below"}
     assert judged(statement | {"up_to": {"passes": 1}}, rows, curves)[0] == Verdict.SUPPORTED
     assert judged(statement, rows, curves)[0] == Verdict.CONTRADICTED
+
+
+def stopped(values, by, solver="sbp"):
+    """A curve whose runs ended at its last value, and by what."""
+    last = max(values)
+    end = run(solver=solver, ended_by=by, passes=last, kernel_evaluations=1e4 * last)
+    return [row | {"runs": [end]} for row in curve(values, solver)]
+
+
+@pytest.mark.parametrize("up_to", [10e4, {"examples": 10}, {"examples_squared": 10}])
+@pytest.mark.parametrize("error", [0.1, 0.3])
+def test_a_part_of_an_axis_that_a_stopped_run_does_not_reach_supports_nothing(up_to, error):
+    """One that ended by its own rule stays where it is; what is contradicted before stays so."""
+    rows = [run(solver=solver) for solver in ("sbp", "smo")]
+    smo = stopped({1: 0.2, 10: 0.2}, Ending.PASSES, "smo")
+    statement = ERRS | {"kind": "below", "up_to": up_to}
+    statement |= {"against": "presented"} if up_to == {"examples": 10} else {}
+    verdict, points = judged(statement, rows, stopped({1: error, 5: error}, Ending.SECONDS) + smo)
+    assert verdict == (Verdict.INCONCLUSIVE if error < 0.2 else Verdict.CONTRADICTED)
+    assert ("sbp was stopped at" in points[0].words) == (error < 0.2)
+    verdict, points = judged(statement, rows, stopped({1: error, 5: error}, Ending.RULE) + smo)
+    assert verdict == (Verdict.SUPPORTED if error < 0.2 else Verdict.CONTRADICTED)
+
+
+def test_the_last_value_of_a_solver_that_ended_by_itself_goes_on():
+    """SMO ends at 0.1 after 5 passes; SBP is there after 6, and goes on to 0.05."""
+    curves = stopped({1: 0.3, 5: 0.1}, Ending.RULE, "smo") + stopped({1: 0.4, 5: 0.4, 6: 0.05, 100: 0.05}, Ending.RULE)
+    rows = [run(solver=solver) for solver in ("sbp", "smo")]
+    below = ERRS | {"kind": "above", "than": {"solver": "smo"}}
+    assert judged(below, rows, curves)[0] == Verdict.SUPPORTED
+    assert judged(below | {"up_to": 100e4}, rows, curves)[0] == Verdict.CONTRADICTED
+
+
+@pytest.mark.parametrize("kind", ["lower", "alike"])
+def test_a_run_that_was_stopped_has_no_value_after_more_passes(kind):
+    statement = ERRS | {"kind": kind, "than": ERRS["than"] | {"after": {"passes": 5}}}
+    rows = [run(solver="sbp", seed=seed, test_error=0.1) for seed in range(3)]
+    verdict, points = judged(statement, rows, stopped({1: 0.2, 3: 0.1005}, Ending.SECONDS, "smo"))
+    assert (verdict, points[0].words) == (Verdict.NOT_RUN, "smo was stopped at 3 of 5 passes")
+    assert judged(statement, rows, stopped({1: 0.2, 3: 0.1005}, Ending.RULE, "smo"))[0] == Verdict.SUPPORTED
+
+
+def test_a_slope_along_a_curve_that_was_stopped_before():
+    statement = {"kind": "slope", "quantity": "test_error", "against": "passes", "between": [-2, 0], "up_to": 10}
+    statement |= {"of": {"solver": "sbp"}, "each": {"dataset": "a"}}
+    values = {1: 0.4, 2: 0.2, 4: 0.1}
+    assert judged(statement, [run(solver="sbp")], stopped(values, Ending.SECONDS))[0] == Verdict.INCONCLUSIVE
+    assert (
+        judged(statement | {"up_to": 4}, [run(solver="sbp")], stopped(values, Ending.SECONDS))[0] == Verdict.SUPPORTED
+    )
 
 
 @pytest.mark.parametrize(

@@ -146,10 +146,19 @@ def along(row: Summary, axis: str) -> float | None:
 
     On that of inner products a kernel evaluation counts as one, as in sbp-2012.
     """
-    position = row.presented if axis == "presented" else row.means.get(axis)
+    return _position(axis, row.presented, row.means.get)
+
+
+def end_along(run: Record, axis: str) -> float | None:
+    """Return where a run ended on an axis."""
+    return _position(axis, run.examples, run.value)
+
+
+def _position(axis: str, presented: float | None, value: Callable[[str], float | None]) -> float | None:
+    position = presented if axis == "presented" else value(axis)
     if axis != "inner_products" or position is None:
         return position
-    return position + (row.means.get("kernel_evaluations") or 0.0)
+    return position + (value("kernel_evaluations") or 0.0)
 
 
 def final_point(points: Sequence[Summary], rows: Sequence[Summary], axis: str) -> list[Summary]:

@@ -26,6 +26,7 @@ from mpu_bench.verdict.points import (
     name_of,
     points_of,
     selected,
+    stopped_before,
     tolerance_of,
     variance_over_test_rows,
     words_of,
@@ -58,12 +59,25 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
             continue
         end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
         first = max(of.x[0], than.x[0], _position(statement.start, n, end, after) or 0.0)
-        last = min(end, than.x[-1], _position(statement.up_to, n, end, after) or math.inf)
+        up_to = _position(statement.up_to, n, end, after)
+        short = "" if up_to is None else _why_short(statement, rows, up_to)
+        last = up_to if up_to is not None and not short else min(end, than.x[-1], up_to or math.inf)
         if first >= last:
             points.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
             continue
-        points.append(Point(name, *_along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))))
+        verdict, words, p_value = _along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))
+        if short and verdict is not Verdict.CONTRADICTED:
+            verdict, words = Verdict.INCONCLUSIVE, f"{words}; {short}"
+        points.append(Point(name, verdict, words, p_value))
     return points
+
+
+def _why_short(statement: CurveStatement, rows: Sequence[Sequence[Summary]], up_to: float) -> str:
+    """Return which of the curves was stopped before the end of the part that is claimed."""
+    reasons = [stopped_before(side, statement.against, up_to) for side in rows]
+    if isinstance(statement.up_to, Extent) and statement.up_to.passes is not None:
+        reasons.append(stopped_before(rows[0], "passes", statement.up_to.passes))
+    return next(filter(None, reasons), "")
 
 
 def _position(position: Position | None, n: int, end: float, after: Callable[[float], float]) -> float | None:

@@ -21,9 +21,9 @@ from mpu_bench.config.rules import (
     Where,
 )
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import Record, is_accuracy, quantity_of
+from mpu_bench.quantities import Ending, Record, is_accuracy, quantity_of
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable, with_runs
-from mpu_bench.results.means import Summary, along, curve_identity
+from mpu_bench.results.means import Summary, along, curve_identity, end_along
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import rules
 from mpu_bench.verdict.pairs import (
@@ -97,6 +97,7 @@ def points_of(statement: Any, evidence: Evidence) -> list[Point]:
     raise NotImplementedError(statement.kind)
 
 
+_ROUNDING = 1e-9  # of a position: examples over n
 _Row = TypeVar("_Row", bound=Record)
 _COLUMNS = {name: name for name in ("dataset", "solver", "kernel", "experiment")} | {"budget": "budget_vectors"}
 
@@ -170,6 +171,7 @@ class Sample(NamedTuple):
     """What a quantity comes to: by split and seed, or where it was read off a mean curve, the mean and its error.
 
     ``runs`` are those whose seconds are set against others'; ``reason`` is why they cannot be set against ``over``'s.
+    ``missing`` is why it has no values though it has runs.
     ``variance`` is that of the mean over other test rows, of which there are ``test_rows``; 0 where none counts.
     """
 
@@ -180,6 +182,7 @@ class Sample(NamedTuple):
     is_of_curve: bool = False
     runs: Sequence[Record] = ()
     reason: str = ""
+    missing: str = ""
     variance: float = 0.0
     test_rows: int = 0
 
@@ -250,8 +253,9 @@ def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, poi
     dataset, most = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
     known = [row for row in curve_at(evidence, where, point, "passes") if row.means.get(quantity) is not None]
     rows = [row for row in known if ((row.means.get("passes") or math.inf) <= most) != after.later]
-    if not rows:
-        return Sample({}, False, dataset, is_of_curve=True)
+    short = "" if after.later else stopped_before(rows, "passes", after.passes)
+    if not rows or short:
+        return Sample({}, False, dataset, is_of_curve=True, missing=short)
     if not after.later:
         rows = [max(rows, key=lambda row: row.presented or 0)]
     certain, runs = is_certain(quantity, rows), runs_of(rows)
@@ -261,6 +265,18 @@ def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, poi
     reason = why_disturbed(quantity, runs)
     sample = Sample(values, certain, dataset, error, is_of_curve=True, runs=runs, reason=reason)
     return _with_test_rows(sample, quantity, evidence)
+
+
+def stopped_before(rows: Iterable[Summary], axis: str, position: float) -> str:
+    """Return that a run of a mean curve was stopped before a position, where it was.
+
+    What a solver leaves that ended by its own rule is its answer at every later position.
+    """
+    for run in runs_of(rows):
+        end = end_along(run, axis)
+        if run.ended_by is not Ending.RULE and end is not None and end < position * (1 - _ROUNDING):
+            return f"{run.solver} was stopped at {end:.4g} of {position:.4g} {axis.replace('_', ' ')}"
+    return ""
 
 
 def error_of_curve(row: Summary, quantity: str, certain: bool) -> float | None:

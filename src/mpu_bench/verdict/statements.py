@@ -45,6 +45,7 @@ from mpu_bench.verdict.points import (
     sample_of,
     scaled,
     selected,
+    stopped_before,
     tolerance_of,
     unpaired_of,
     verdict_at,
@@ -110,7 +111,7 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
-        words = _both(both[0], both[1], statement, other) if apart else ""
+        words = _both(both[0], both[1], statement, other) if apart else of.missing or than.missing
         floor = _floor(statement, than.mean) if apart else 0.0
         beyond_noise = statement.most or of.test_rows > 0
         points.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
@@ -147,7 +148,7 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
         else:
             apart = apart_of(of, than)
             allowed = statement.within or (alike(statement.quantity, than.mean) if than.values else 0.0)
-        words = _both(of, than, statement, other) if of.values and than.values else ""
+        words = _both(of, than, statement, other) if of.values and than.values else of.missing or than.missing
         points.append(Point(name, _near(apart, allowed), words))
     return points
 
@@ -243,10 +244,12 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         low, high = statement.between
         mean = fmean(slopes) if slopes else math.nan
         error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        result = verdict_at(Difference(min(mean - low, high - mean), error)) if slopes else Verdict.NOT_RUN
+        short = _why_short(statement, evidence, members)
+        result = Verdict.INCONCLUSIVE if short else verdict_at(Difference(min(mean - low, high - mean), error))
+        words = f"slope {mean:.3f}; {short}" if short else f"slope {mean:.3f}"
         for member in members:
             is_there = slopes and selected(evidence.runs, statement.of, member)
-            outcome = (result, f"slope {mean:.3f}") if is_there else (Verdict.NOT_RUN, "")
+            outcome = (result, words) if is_there else (Verdict.NOT_RUN, "")
             points.append(Point(name_of(member), *outcome))
     return points
 
@@ -260,6 +263,14 @@ def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequen
     other = name_of(measured[0].point) if measured else ""
     reasons = [entry.sample.reason for entry in measured] + [why_not_comparable(statement.quantity, other, *sides)]
     return next(filter(None, reasons), "")
+
+
+def _why_short(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
+    """Return which curve was stopped before the end of the part that is claimed."""
+    if statement.up_to is None or statement.against not in _ALONG_CURVES:
+        return ""
+    curves = [row for member in members for row in curve_at(evidence, statement.of, member, statement.against)]
+    return stopped_before(curves, statement.against, statement.up_to)
 
 
 _ALONG_CURVES = ("presented", "passes")
