@@ -614,8 +614,8 @@ AFTER_ONE = {"after": {"passes": 1}}
 #: a statement of every kind that is so where SBP errs less, and the same turned round
 OF_ERRORS = {
     "order": (ERRS | {"kind": "lower"}, ERRS | {"kind": "higher"}),
-    "order of datasets": (ERRS | {"kind": "lower", "than": {"dataset": "b"}},
-                          ERRS | {"kind": "higher", "than": {"dataset": "b"}}),
+    "order of datasets": [ERRS | {"kind": kind, "than": {"dataset": "b", "solver": "sbp"}}
+                          for kind in ("lower", "higher")],
     "order on curves": [ERRS | {"kind": kind, "of": ERRS["of"] | AFTER_ONE, "than": ERRS["than"] | AFTER_ONE}
                         for kind in ("lower", "higher")],
     "curve": (ERRS | {"kind": "below"}, ERRS | {"kind": "above"}),
@@ -636,6 +636,31 @@ def test_no_claim_of_any_kind_is_decided_by_a_few_test_rows(name, other, is_know
     number = {"kind": "number", "quantity": "test_error", "of": {"solver": "smo"}, "printed": 0.2, "within": 0.01}
     number |= {"each": {"dataset": "a"}}
     assert sampled(number, rows) == (Verdict.CONTRADICTED if is_known else Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        ERRS | {"kind": "lower"},
+        ERRS | {"kind": "alike"},
+        {"kind": "number", "quantity": "test_error", "of": {"solver": "sbp"}, "printed": 0.2, "each": {"dataset": "a"}},
+        {"kind": "falling", "quantity": "test_error", "of": {"solver": "sbp"}, "along": "dataset",
+         "each": {"dataset": ["a", "b"]}},
+        {"kind": "slope", "quantity": "test_error", "of": {"solver": "sbp"}, "against": "n", "between": [-1, 1],
+         "each": {"dataset": ["a", "b"]}},
+        {"kind": "significant", "quantity": "test_error", "test": "wilcoxon", "solvers": ["sbp", "smo"],
+         "datasets": ["a", "b"]},
+    ],
+    ids=lambda statement: statement["kind"],
+)  # fmt: skip
+def test_no_claim_is_of_a_mean_over_settings_that_it_does_not_name(statement):
+    rows = [run(dataset, solver, seed, parameters={"C": C}, test_error=0.1 * C)
+            for dataset in "ab" for solver in ("sbp", "smo") for seed in range(3) for C in (1, 3)]  # fmt: skip
+    cell = of_claims([Claim(claim="so it is", statement=statement)], Evidence(records(rows)))[0]
+    assert cell.verdict == Verdict.NOT_RUN
+    assert "runs of 2 settings; name its parameters" in cell.remark
+    one = [row for row in rows if row["parameters"] == '{"C": 1}']
+    assert "settings" not in of_claims([Claim(claim="so it is", statement=statement)], Evidence(records(one)))[0].remark
 
 
 def test_curves_of_two_settings_are_no_curve():

@@ -27,7 +27,7 @@ from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
 from mpu_bench.verdict.judge import Sample, Table, rules
 from mpu_bench.verdict.pairs import by_pair, is_deterministic
-from mpu_bench.verdict.points import Evidence, Point, points_of, selected
+from mpu_bench.verdict.points import Evidence, Point, points_of, runs_at, selected
 from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
 
@@ -65,9 +65,9 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
         cell = replace(cell, table=cited.table, row=cited.row, published=number_in(text))
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         return _recomputed_cell(cell, statement)
-    if isinstance(statement, NumberStatement) and statement.within is None:
-        return _number_cell(cell, statement, evidence)
     try:
+        if isinstance(statement, NumberStatement) and statement.within is None:
+            return _number_cell(cell, statement, evidence)
         points = points_of(statement, evidence)
     except StoreError as error:
         return replace(cell, remark=str(error))
@@ -136,7 +136,7 @@ def _shown(points: Sequence[Point]) -> list[str]:
 
 def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> Cell:
     """Judge the mean over all points as a value, of the seeds and splits at which each of them is measured."""
-    of_points = [selected(evidence.runs, statement.of, point) for point in statement.points()]
+    of_points = [runs_at(evidence, statement.of, point) for point in statement.points()]
     runs = [run for rows in of_points for run in rows]
     pairs = [by_pair(rows, statement.quantity) for rows in of_points]
     common = set.intersection(*map(set, pairs))

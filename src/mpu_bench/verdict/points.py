@@ -114,6 +114,21 @@ def selected(rows: Iterable[_Row], where: Where, point: Mapping[str, Any]) -> li
     return [row for row in rows if _has_parameters(row, where.parameters, parameters)]
 
 
+def runs_at(evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[Record]:
+    """Return the runs that are meant by ``where`` at a point, which differ in seed and split alone.
+
+    Raises
+    ------
+    StoreError
+        If runs of several settings are meant: their mean is of nothing that a claim names.
+    """
+    rows = selected(evidence.runs, where, point)
+    settings = len({(row.experiment, *curve_identity(row)) for row in rows})
+    if settings > 1:
+        raise StoreError(f"{name_of(point, words_of(where))}: runs of {settings} settings; name its parameters")
+    return rows
+
+
 def curve_at(evidence: Evidence, where: Where, point: Mapping[str, Any], axis: str) -> list[Summary]:
     """Return the rows of the mean curve that is meant by ``where`` at a point; runs of one position each are one, too.
 
@@ -221,7 +236,7 @@ def sample_of(
     if where.after is not None:
         return _read_off(statement.quantity, where, where.after, evidence, point)
     over = statement.over if isinstance(statement, OrderStatement) else None
-    rows = selected(evidence.runs, where, point)
+    rows = runs_at(evidence, where, point)
     return _with_test_rows(
         _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset}), statement.quantity, evidence
     )
@@ -334,7 +349,7 @@ def _over(
     of, dataset = by_pair(rows, quantity), point.get("dataset", "")
     if over is None:
         return Sample(of, is_certain(quantity, rows), dataset, runs=rows)
-    rest = selected(evidence.runs, over, point)
+    rest = runs_at(evidence, over, point)
     certain = is_certain(quantity, rows), is_certain(quantity, rest)
     ours, others = beside(of, by_pair(rest, quantity), certain)
     ratios = {key: others[key] / ours[key] for key in ours if key in others and ours[key] > 0}
@@ -351,14 +366,14 @@ class Entry(NamedTuple):
 
 def entry_at(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Entry:
     """Return what the quantity of a statement comes to at one of the points that it goes along."""
-    rows = selected(evidence.runs, statement.of, point)
+    rows = runs_at(evidence, statement.of, point)
     sample = _over(rows, statement.over, statement.quantity, evidence, point)
     return Entry(point, _with_test_rows(sample, statement.quantity, evidence))
 
 
 def sample_at(statement: NumberStatement, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
     """Return what the quantity of a statement on a number comes to at a point."""
-    rows = selected(evidence.runs, statement.of, point)
+    rows = runs_at(evidence, statement.of, point)
     return _with_test_rows(_over(rows, None, statement.quantity, evidence, point), statement.quantity, evidence)
 
 

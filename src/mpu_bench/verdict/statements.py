@@ -41,6 +41,7 @@ from mpu_bench.verdict.points import (
     logarithms,
     name_of,
     points_of,
+    runs_at,
     sample_at,
     sample_of,
     scaled,
@@ -348,7 +349,7 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     values: dict[str, list[float]] = {}
     sides: dict[str, list[list[Record]]] = {}
     for dataset in statement.datasets:
-        runs = [selected(evidence.runs, Where(solver=solver), {"dataset": dataset}) for solver in statement.solvers]
+        runs = [runs_at(evidence, Where(solver=solver), {"dataset": dataset}) for solver in statement.solvers]
         means = [by_pair(solver_runs, statement.quantity) for solver_runs in runs]
         if all(means):
             values[dataset], sides[dataset] = [fmean(of_pairs.values()) for of_pairs in means], runs
