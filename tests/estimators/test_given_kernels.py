@@ -156,6 +156,18 @@ def test_an_indefinite_kernel_is_trained_with_and_not_certified() -> None:
             assert hasattr(model, "dual_gap_") == (lowest > -1e-9)
 
 
+@pytest.mark.parametrize("name", ["SMOClassifier", "MPUClassifier"])
+def test_an_indefinite_kernel_is_warned_of(name: str) -> None:
+    X, y = blobs(2)
+    indefinite = (X @ X.T / 10 - 1) ** 2
+    by_name = {"kernel": "poly", "degree": 2, "gamma": 0.1, "coef0": -1.0}
+    with pytest.warns(ConvergenceWarning, match=r"kernel='poly' with coef0=-1.0 is not positive semidefinite; no dual"):
+        made(name, **by_name).fit(X, y)
+    for kernel, rows in (("precomputed", indefinite), (lambda A, B: (A @ B.T / 10 - 1) ** 2, X)):
+        with pytest.warns(ConvergenceWarning, match="the kernel matrix is not positive semidefinite; no dual_gap_"):
+            made(name, kernel=kernel).fit(rows, y)
+
+
 def test_rows_without_weight_stay_in_the_matrix() -> None:
     X, y = blobs(3)
     weights = np.arange(len(X)) % 3

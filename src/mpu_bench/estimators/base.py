@@ -185,7 +185,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         with as_value_error():
             problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
             solver, state, stopped = self._trained(problem, kernel, self._seed())
-            self._finish(solver, state, stopped, problem.train, X)
+            self._finish(solver, state, stopped, rows=problem.train, kernel=kernel, X=X)
         support = getattr(machines_of(self.model_), "support", None)
         if support is not None:
             self.support_ = support.astype(np.intp)
@@ -216,14 +216,14 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
             raise ValueError(f"max_iter is {most!r}; it must be at least 1")
         return min(int(most) * (n if self.bounds == "passes" else 1), UNLIMITED)
 
-    def _finish(self, solver: Solver, state: Any, stopped: str, rows: Rows, X: Any) -> None:
+    def _finish(self, solver: Solver, state: Any, stopped: str, *, rows: Rows, kernel: Kernel, X: Any) -> None:
         """Keep what is left of training; warn where that may not be what was wanted."""
         measures = self._keep(solver, state, X.shape[0])
         self._warn(solver, state, measures, stopped, X)
+        longest = take(rows, np.argmax(squared_norms(rows), keepdims=True))
         of_angles = isinstance(machines_of(self.model_), FourierModel)
         if of_angles or measures.gap is None:
-            self._warn_if_far(rows, self._kernel(X), of_angles)
-        longest = take(rows, np.argmax(squared_norms(rows), keepdims=True))
+            self._warn_if_far(longest, kernel, of_angles)
         self._check_finite(all_finite(self.model_.scores(longest)), "its scores")
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[np.int32]]:

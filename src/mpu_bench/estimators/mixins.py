@@ -21,7 +21,7 @@ from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.expansions import coefficients_of, kernel_of, machines_of, with_machines
 from mpu_bench.estimators.inputs import rows_of, with_ones
 from mpu_bench.estimators.kernels import GivenValues, indices, is_given, kernel_named
-from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of
+from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of, warn
 from mpu_bench.kernels import Kernel, Precomputed
 from mpu_bench.kernels.matrix import DEFAULT_CACHE_MB, limited
 from mpu_bench.solvers.multiclass import Multiclass, Reduction, Trained
@@ -235,8 +235,11 @@ class KernelClassifier(SolverClassifier):
     def _cure(self, stopped: str, X: Any) -> str:
         return super()._cure(stopped, self._given.rows if is_given(self.kernel) else X)
 
-    def _finish(self, solver: Solver, state: Any, stopped: str, rows: Rows, X: Any) -> None:
-        super()._finish(solver, state, stopped, rows, X)
+    def _finish(self, solver: Solver, state: Any, stopped: str, *, rows: Rows, kernel: Kernel, X: Any) -> None:
+        super()._finish(solver, state, stopped, rows=rows, kernel=kernel, X=X)
+        if self.certified and not kernel.positive_semidefinite:
+            which = "the kernel matrix" if is_given(self.kernel) else f"kernel={self.kernel!r} with coef0={self.coef0}"
+            warn(f"{type(self).__name__}: {which} is not positive semidefinite; no dual_gap_ certifies the model")
         if is_given(self.kernel):
             vectors = machines_of(self.model_).vectors.values
             self.support_ = vectors[:, 0].astype(np.intp)

@@ -109,7 +109,8 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             state = self._started_in_memory(solver, problem, kernel, seed)
             solver.refuse_overflow(state, problem.train)
             state.stream = Stream(problem, seed) if self.shuffle or self._needs_all else InOrder(problem)
-            self._finish(solver, state, self._train(solver, state, Until(), self._run()), problem.train, checked)
+            stopped = self._train(solver, state, Until(), self._run())
+            self._finish(solver, state, stopped, rows=problem.train, kernel=kernel, X=checked)
             self._state = state
             self._let_go_of_rows()
         self._calibrate(X, labels)
