@@ -99,6 +99,7 @@ def test_options_override_what_is_found(tmp_path: Path) -> None:
         (b",0,1,2,3\n0,5,6,7,8\n", "--header or --no-header"),
         (b"1,2,3\n5,6,u\n7,8,v\n", "--header or --no-header"),
         (b"1 3 1:0.5 2:1\n2 1:1\n", "has 2 labels in a row .* one label a row is read"),
+        (b"1 1:0,5 2:3\n-1 1:1\n", "'1:0,5' has a decimal comma; write numbers as 1234.5"),
         (b"% of Weka\n@RELATION x\n@attribute a real\n@data\n1,2\n", "is ARFF, the format of Weka; save it as CSV"),
         (b'{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n', "is JSON; save it as CSV"),
         (b"[\n  {\n", "is JSON"),

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import or_
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -36,6 +37,7 @@ _MOST_HEAD_BYTES, _FEWEST_LINES = 1 << 26, 3  # of long lines
 _PARQUET = b"PAR1"
 _OTHER_TEXTS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _PAIR = re.compile(r"(?:qid|[+-]?\d+):[^\s,;|]*")
+_PAIR_WITH_COMMA = re.compile(r"\d+:[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _ARFF = ("@relation", "@attribute", "@data")
 _JSON = re.compile(r"\{\s*\"|\[\s*(?:[\[{\"\d]|$)")
 _FOR_EXCEL = re.compile(r"\"?sep=.?\"?", re.IGNORECASE)
@@ -160,6 +162,10 @@ def _is_svmlight(file: SourceFile, lines: Sequence[str]) -> bool:
             if 1 < labels < len(words) and all(pairs[labels:]) and all(map(is_number, words[:labels])):
                 shown = one_line(line, _SHOWN)
                 raise DataError(f"{file.path}: has {labels} labels in a row ('{shown}'); one label a row is read")
+            with_comma = [_PAIR_WITH_COMMA.fullmatch(word) is not None for word in words]
+            if is_number(words[0]) and any(with_comma) and all(map(or_, pairs[1:], with_comma[1:])):
+                word = words[with_comma.index(True)]
+                raise DataError(f"{file.path}: '{one_line(word, _SHOWN)}' has a decimal comma; write numbers as 1234.5")
             return all(pairs[1:])
     alone = all(is_number(line.partition("#")[0].strip() or "0") for line in lines)
     return alone and any(_LATER_PAIR.search(block) for _, block in file.blocks())

@@ -50,6 +50,7 @@ _MOST_WORDS_IN_ALL = 1_000_000
 _FEW_WORDS = 20
 _MOST_NUMBERS_AS_CLASSES = 100
 _SHOWN = 60
+_TRUTHS = ("true", "false", "yes", "no")
 _CODE = re.compile(r"[+-]?0\d")
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # which Parquet holds as a column
 
@@ -319,6 +320,10 @@ def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> N
     if len(classes) < 2:
         problem = f"all {rows:,} rows are of the class '{classes[0]}'" if classes else "no row is left"
         raise DataError(f"{source}: {problem}; two classes are needed: {fix}")
+    truths = Counter(name.lower() for name in classes if name.lower() in _TRUTHS)
+    if twice := next((word for word, times in truths.items() if times > 1), ""):
+        spelled = " and ".join(f"'{name}'" for name in classes if name.lower() == twice)
+        raise DataError(f"{source}: holds {spelled}, which are different classes as they stand; write them alike")
     numbers = [label_key(name) for name in classes if is_number(name)]
     fractions = any("." in name or "e" in name for name in numbers)
     most = _FEW_WORDS if fractions else _MOST_NUMBERS_AS_CLASSES
