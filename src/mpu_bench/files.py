@@ -279,8 +279,7 @@ def _lock(stream: BinaryIO, without_locks: bool = True) -> bool:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 whole or not at all, its line ends as they are."""
-    with written_whole(path) as stream:
-        stream.write(text.encode(errors="backslashreplace"))
+    write_together({path: text})
 
 
 @contextmanager
@@ -316,11 +315,16 @@ def write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     """
     with told_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as whole:
-            for name, content in contents.items():
-                stream = whole.enter_context(written_whole(folder / name))
-                stream.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
-                stream.flush()  # a full disk is noticed before any file takes its name
+        write_together({folder / name: content for name, content in contents.items()})
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files, in folders that exist; where one cannot be written, none is."""
+    with ExitStack() as whole:
+        for path, content in contents.items():
+            stream = whole.enter_context(written_whole(path))
+            stream.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
+            stream.flush()  # a full disk is noticed before any file takes its name
 
 
 @contextmanager

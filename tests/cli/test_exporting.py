@@ -149,6 +149,15 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     assert not (models / "other.c").exists()
 
 
+@needs_compiler
+def test_of_the_files_of_an_export_all_are_written_or_none(called, models: Path) -> None:
+    (models / "whole.ino").mkdir()
+    given = ("--check", "rows.csv", "--out", "whole.c", "--with-test", "--force")
+    code, said = called("export-c", "linear.mpu", *given)
+    assert (code, "whole.c: cannot be written: whole.ino is not a regular file" in said) == (2, True), said
+    assert {path.name for path in models.glob("*whole*")} == {"whole.ino"}
+
+
 ARDUINO = """
 #include <stdio.h>
 #include <stdlib.h>

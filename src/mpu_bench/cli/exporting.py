@@ -15,7 +15,7 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import DataError, UserError
-from mpu_bench.files import told_if_unwritable, write_text, written_whole
+from mpu_bench.files import told_if_unwritable, write_together, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
 from mpu_bench.models.export.agreement import LEAST_AGREEMENT, Agreement, RowsAtHand
@@ -68,12 +68,11 @@ def export_c(
         texts |= c_test.files_beside(source, out, c_rows, labels)
     for path in [*texts][1:]:
         check_free(path, force, (model, check))
-    for path, text in texts.items():
-        with told_if_unwritable(path):
-            write_text(path, text)
     if out is None:
         write(source.text)
     else:
+        with told_if_unwritable(out):
+            write_together(texts)
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
     if with_test:
         say(f"also written: {', '.join(path.name for path in [*texts][1:])}")
