@@ -46,6 +46,19 @@ def test_predict_writes_a_label_for_every_row(called, place: Path, model: str) -
     assert called("predict", model, "rows.csv")[1].startswith("row,label\n1,")
 
 
+def test_a_model_of_a_data_frame_reads_the_file_that_the_frame_was_read_from(called, place: Path) -> None:
+    """pandas keeps the blanks of "label, age" and "two  words"; the file's own names have none."""
+    (place / "rows.csv").write_text("a, 2019,two  words,b,c\n1,2,3,4,5\n5,4,3,2,1\n", encoding="utf-8")
+    frame = pd.read_csv(place / "rows.csv")
+    columns = tuple(frame.columns)
+    assert columns[1:3] == (" 2019", "two  words")
+    saved = SavedModel(linear(), Classes.of(["no", "yes"]), 5, columns=columns)
+    saved.save(place / "m.mpu")
+    code, said = called("predict", "m.mpu", "rows.csv")
+    expected = saved.predict(frame).tolist()
+    assert (code, said) == (0, f"row,label\n1,{expected[0]}\n2,{expected[1]}\n")
+
+
 def test_probabilities_are_predicted_and_evaluated(called, place: Path, model: str) -> None:
     code, said = called("predict", model, "rows.csv", "--probabilities")
     assert (code, "the model has no probabilities" in said) == (2, True)

@@ -234,7 +234,7 @@ def open_table(
     form : Form, optional
         What it is, where that is known.
     known : collection of str
-        Names of the columns, where they are known: a first line of them is a header.
+        Names of the columns, where they are known: a first line of them is a header. Blanks around them do not count.
 
     Returns
     -------
@@ -246,7 +246,8 @@ def open_table(
         With the file, the line and what is wrong: it cannot be read, is empty, is no text, two columns have one name.
     """
     file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=_FIX)
-    file_form = form or form_of(file, separator, header, known)
+    spelled = {_in_one_line(name): name for name in known}
+    file_form = form or form_of(file, separator, header, spelled)
     if file_form.format == "svmlight":
         return UserFile(file, "svmlight")
     if file_form.format == "parquet":
@@ -256,7 +257,12 @@ def open_table(
         if first is None:
             raise DataError(f"{file.path}: is empty")
         names = [name.strip() for name in first[1]] if file_form.header else [""] * len(first[1])
-    return UserFile(file, file_form.format, file_form.separator, file_form.header, _checked_names(file.path, names))
+    checked = tuple(spelled.get(name, name) for name in _checked_names(file.path, names))
+    return UserFile(file, file_form.format, file_form.separator, file_form.header, checked)
+
+
+def _in_one_line(name: str) -> str:
+    return " ".join(name.split())
 
 
 def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -265,7 +271,7 @@ def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
         raise DataError(f"{path}: has {len(names):,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
     known: dict[str, int] = {}
     for number, raw_name in enumerate(names, 1):
-        name = " ".join(raw_name.split()) or f"column {number}"
+        name = _in_one_line(raw_name) or f"column {number}"
         if len(name) > _MOST_NAME_CHARACTERS or plain(name) != name:
             words = f"has more than {_MOST_NAME_CHARACTERS} characters, or one that cannot be shown"
             raise DataError(f"{path}: the name of column {number} {words}: {one_line(name, 50)}")
