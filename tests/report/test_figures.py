@@ -145,6 +145,18 @@ def test_bars_of_speed_ups_stand_on_one():
     assert speed_up.series[0].y == pytest.approx((1000, 2000, 4000))
 
 
+def test_a_sweep_over_many_settings_has_no_bars():
+    """39 bars of a dataset, in colours of which each is there several times, tell nothing."""
+
+    def swept(count):
+        return [row(data, solver, parameters={"C": c}, test_accuracy_percent=90.0, train_seconds=1.0)
+                for data in "abc" for solver in ("fw", "mfw") for c in range(1, count + 1)]  # fmt: skip
+
+    assert len(make("bars", swept(8), []).panels[0].series) == 16
+    assert make("bars", swept(9), []) is None
+    assert make("parameter", swept(9), []) is not None
+
+
 def test_bars_stand_beside_the_best_constant_where_the_axis_shows_it():
     constants = {"w1a": 0.03, "w2a": 0.25, "w3a": 0.9}
     rows = [each | {"constant_error_mean": constants[each["dataset"]]} for each in SERIES]

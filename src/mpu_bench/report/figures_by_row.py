@@ -87,6 +87,7 @@ def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
 
 _LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
 _LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
+_MOST_BARS = 16  # of a dataset, which colours and shades still tell apart
 
 
 @figure("budget", quantity="test_error")
@@ -302,10 +303,12 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
 
 @figure("bars")
 def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
-    """Return accuracies and seconds side by side, by dataset."""
+    """Return accuracies and seconds side by side, by dataset; of a sweep over many settings, none."""
     measured = _with_accuracy(rows)
     datasets = tuple(by_dataset(measured))
-    if len(datasets) < _LEAST_DATASETS or len({row.solver for row in measured}) < _LEAST_SOLVERS:
+    settings = {(row.solver, row.parameters, row.kernel) for row in measured}
+    few = len(datasets) < _LEAST_DATASETS or len({row.solver for row in measured}) < _LEAST_SOLVERS
+    if few or len(settings) > _MOST_BARS:
         return None
     panels = [_accuracy_bars(measured, datasets)]
     timed = parts.on_one_machine("train_seconds", measured)
