@@ -11,6 +11,7 @@ from mpu_bench.core.models import KernelModel
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
+from mpu_bench.solvers.mpu.mpu import _advance
 from oracles import quadratic_programs, toys
 from oracles.toys import train
 
@@ -87,6 +88,14 @@ def test_keeps_the_accuracy_wanted_before_running(accuracy, C, seed):
     assert solver.measures(state).objective < optimum * (1 + accuracy)  # (23)
     b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, state.squared_norms.max()
     assert state.counters[UPDATES] <= len(labels) * state.thresholds.I_max * (2 * b + delta_b) / (delta_b - R2)  # (22)
+
+
+def test_with_a_kernel_one_code_is_compiled_for_all_kinds_of_rows():
+    def compiled(kind):
+        train(MPU(), toys.problem(*toys.binary(), kind), Gaussian(0.3))
+        return len(_advance.from_python.overloads)
+
+    assert compiled("dense64") == compiled("sparse") == compiled("ones")
 
 
 def test_kept_responses_stay_those_of_the_multiplicities():

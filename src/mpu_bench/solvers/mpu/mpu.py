@@ -95,6 +95,7 @@ from mpu_bench.solvers.mpu.responses import (
     responses_to_zero,
     squared_norm_of_a,
     update,
+    without_rows,
 )
 
 _C_BAR = 1.01  #: an example with p_i <= c-bar b joins the first active set
@@ -202,7 +203,7 @@ class ThresholdPerceptron(Solver):
 
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        return Status(_advance(state, until))
+        return Status(_advance(state._replace(responses=without_rows(state.responses)), until))
 
     def model(self, state: State) -> Model:
         """Return w = a / b; in hard margin, too: y_i w.x_i is above 1 for every example at convergence."""
@@ -215,7 +216,7 @@ class ThresholdPerceptron(Solver):
         if norm == 0.0:
             return Measures()
         wanted = min(guaranteed_fraction(b, delta_b, R2), 1.0 / (1.0 + state.thresholds.stop))
-        margin = float(hinge_sum_and_min(state.responses, b, state.weights)[1] / norm)
+        margin = float(hinge_sum_and_min(without_rows(state.responses), b, state.weights)[1] / norm)
         if not is_certified(state.responses):
             return Measures(margin=margin)
         if margin <= 0.0:

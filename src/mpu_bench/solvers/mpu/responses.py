@@ -42,7 +42,7 @@ class LinearResponses(NamedTuple):
 class KernelResponses(NamedTuple):
     """n examples of d features and their responses."""
 
-    rows: Rows
+    rows: Any  #: Rows; None in jitted code (`without_rows`)
     signs: NDArray[np.float64]  #: y (n,)
     gram: Gram  #: in double precision
     p: NDArray[np.float64]  #: (n,)
@@ -74,6 +74,11 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
         )
     gram = kernel_matrix.build(problem.train, problem.features, kernel, precision="double")
     return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), diagonal
+
+
+def without_rows(responses: Responses) -> Responses:
+    """Return responses as jitted code takes them: with a kernel it reads no rows, and is the same for all types."""
+    return responses._replace(rows=None) if isinstance(responses, KernelResponses) else responses
 
 
 def is_certified(responses: Responses) -> bool:
@@ -168,7 +173,7 @@ def anew(responses: Responses, multiplicities: NDArray[np.float64]) -> Any:
             p += left[j] * gram.kept[slot]
             left[j] = 0.0
     kernel_matrix.add_rows(kernel_matrix.copy_without_rows(gram), left, p, new_counters())
-    return responses._replace(p=responses.signs * p)
+    return without_rows(responses._replace(p=responses.signs * p))
 
 
 def model_of(responses: Responses, multiplicities: NDArray[np.float64], b: float) -> Model:
