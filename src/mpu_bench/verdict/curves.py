@@ -60,7 +60,7 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
         first = max(of.x[0], than.x[0], _position(statement.start, n, end, after) or 0.0)
         up_to = _position(statement.up_to, n, end, after)
-        short = "" if up_to is None else _why_short(statement, rows, up_to)
+        short = _why_short(statement, rows, up_to or 0.0)
         last = up_to if up_to is not None and not short else min(end, than.x[-1], up_to or math.inf)
         if first >= last:
             points.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
@@ -74,10 +74,9 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
 
 def _why_short(statement: CurveStatement, rows: Sequence[Sequence[Summary]], up_to: float) -> str:
     """Return which of the curves was stopped before the end of the part that is claimed."""
+    passes = statement.up_to.passes if isinstance(statement.up_to, Extent) else None
     reasons = [stopped_before(side, statement.against, up_to) for side in rows]
-    if isinstance(statement.up_to, Extent) and statement.up_to.passes is not None:
-        reasons.append(stopped_before(rows[0], "passes", statement.up_to.passes))
-    return next(filter(None, reasons), "")
+    return next(filter(None, [stopped_before(rows[0], "passes", passes or 0.0), *reasons]), "")
 
 
 def _position(position: Position | None, n: int, end: float, after: Callable[[float], float]) -> float | None:

@@ -24,7 +24,7 @@ from mpu_bench.config.rules import (
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import QUANTITIES, Record, is_accuracy
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable
-from mpu_bench.results.means import along
+from mpu_bench.results.means import Summary, along
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import rules
@@ -245,7 +245,7 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         low, high = statement.between
         mean = fmean(slopes) if slopes else math.nan
         error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        short = _why_short(statement, evidence, members)
+        short = stopped_before(_curves(statement, evidence, members), statement.against, statement.up_to or 0.0)
         result = Verdict.INCONCLUSIVE if short else verdict_at(Difference(min(mean - low, high - mean), error))
         words = f"slope {mean:.3f}; {short}" if short else f"slope {mean:.3f}"
         for member in members:
@@ -257,8 +257,7 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
 
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
     if statement.against in _ALONG_CURVES:  # of the same runs
-        curves = [row for member in members for row in curve_at(evidence, statement.of, member, statement.against)]
-        return why_disturbed(statement.quantity, runs_of(curves))
+        return why_disturbed(statement.quantity, runs_of(_curves(statement, evidence, members)))
     measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).sample.values]
     sides = [entry.sample.runs for entry in measured]
     other = name_of(measured[0].point) if measured else ""
@@ -266,12 +265,10 @@ def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequen
     return next(filter(None, reasons), "")
 
 
-def _why_short(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
-    """Return which curve was stopped before the end of the part that is claimed."""
-    if statement.up_to is None or statement.against not in _ALONG_CURVES:
-        return ""
-    curves = [row for member in members for row in curve_at(evidence, statement.of, member, statement.against)]
-    return stopped_before(curves, statement.against, statement.up_to)
+def _curves(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> list[Summary]:
+    """Return the rows of the curves along which a slope is fitted; none where it is not along curves."""
+    along_curves = members if statement.against in _ALONG_CURVES else ()
+    return [row for member in along_curves for row in curve_at(evidence, statement.of, member, statement.against)]
 
 
 _ALONG_CURVES = ("presented", "passes")
