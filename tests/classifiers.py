@@ -14,7 +14,7 @@ from mpu_bench.estimators.online import OnlineClassifier
 ALL = list(estimators.__all__)
 #: class -> the solvers that it may use
 SOLVERS = {name: each[1:] for name, each in estimators.MODULES.items()} | {
-    name: (each,) for name, each in estimators.solvers_made().items()
+    name: (each,) for name, each in estimators.wrapped_solvers().items()
 }
 ONLINE = [name for name in ALL if issubclass(getattr(mpu_bench, name), OnlineClassifier)]
 

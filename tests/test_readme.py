@@ -303,7 +303,7 @@ def test_the_table_of_classifiers_names_their_solvers() -> None:
     rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
     named = {re.findall(r"`(.+?)`", name)[0]: re.findall(r"`(.+?)`", solvers) for name, solvers in rows}
     expected = {name: [*solvers] for name, (_, *solvers) in estimators.MODULES.items()}
-    expected |= {name: [solver] for name, solver in estimators.solvers_made().items()}
+    expected |= {name: [solver] for name, solver in estimators.wrapped_solvers().items()}
     assert {name: named.get(name) for name in expected} == expected
 
 

@@ -158,7 +158,7 @@ def _facts(name: str, solver: type[Solver]) -> str:
 
 def _classifiers(name: str) -> list[str]:
     written = [each for each, (_, *used) in estimators.MODULES.items() if name in used]
-    return written + [each for each, solver in estimators.solvers_made().items() if solver == name]
+    return written + [each for each, solver in estimators.wrapped_solvers().items() if solver == name]
 
 
 def _parameters(solver: type[Solver]) -> Iterator[str]:

@@ -246,7 +246,9 @@ BudgetedPegasos = classifier(online.BudgetedPegasosClassifier)
 @cache
 def _derived_classifiers() -> dict[str, type[OnlineClassifier]]:
     """Return the classifiers of the online solvers that none of `mpu_bench.estimators` was written for."""
-    learners = [learner for learner in estimators.made().values() if issubclass(learner, online.OnlineClassifier)]
+    learners = [
+        learner for learner in estimators.wrapped_classifiers().values() if issubclass(learner, online.OnlineClassifier)
+    ]
     return {river_class.__name__: river_class for river_class in map(classifier, learners)}
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 import typer
 
 from mpu_bench import __version__
-from mpu_bench.cli import data, info, interruption, models, own_solver, results, run, trying
+from mpu_bench.cli import data, info, interruption, models, plugins, results, run, trying
 from mpu_bench.cli.options import BAD_INPUT, FAILED, write
 from mpu_bench.errors import UserError
 
@@ -39,10 +39,10 @@ app.command("try")(trying.try_)
 app.command("export-c")(models.export_c)
 app.command("export-onnx")(models.export_onnx)
 app.command("list")(info.list_kind)
-app.command("check-solver")(own_solver.check_solver)
+app.command("check-solver")(plugins.check_solver)
 app.command()(info.info)
 app.add_typer(data.app, name="data")
-app.add_typer(own_solver.app, name="new")
+app.add_typer(plugins.app, name="new")
 
 
 @runtime_checkable

@@ -41,7 +41,7 @@ def add(
     """
     from mpu_bench.cli import adding
 
-    adding.add(file, options.given, name, force)
+    adding.add(file, options.specified, name, force)
 
 
 @app.command()

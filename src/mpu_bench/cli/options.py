@@ -24,7 +24,7 @@ _LARGEST_SECONDS = 7 * 24 * 3600.0
 INTERRUPTION = "interrupted: finished runs are saved; run the same command again for the rest"
 
 
-def kept_in(folder: Path, is_interrupted: bool) -> str:
+def saved_in(folder: Path, is_interrupted: bool) -> str:
     """Return how the line begins that says what is in a folder."""
     return f"interrupted: what was found so far is kept in {folder}: " if is_interrupted else f"in {folder}: "
 
@@ -172,8 +172,8 @@ class TableOptions:
     )  # fmt: skip
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What is given of the file, by name."""
+    def specified(self) -> dict[str, Any]:
+        """What the options say of the file, by name."""
         values = {field.name: getattr(self, field.name) for field in fields(TableOptions)}
         return {name: value for name, value in values.items() if value is not None}
 

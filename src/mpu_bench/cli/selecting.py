@@ -15,7 +15,7 @@ import numpy as np
 
 from mpu_bench.cli import streaming
 from mpu_bench.cli.adding import wishes_of
-from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, kept_in, say
+from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, saved_in, say
 from mpu_bench.config.schema import bytes_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
@@ -228,7 +228,7 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
 
 def _source(file: str, options: TryOptions) -> tuple[Source, Mapping[str, Any]]:
     """Return where the rows come from, and what is said of them."""
-    name, of_dataset, wishes = _dataset(file, options.given)
+    name, of_dataset, wishes = _dataset(file, options.specified)
     return Source(name, of_dataset, home=options.home, seed=options.seed or 0, metric=options.metric or ""), wishes
 
 
@@ -293,7 +293,7 @@ def _keep(
     ]
     page = choice.page(outcome, name, [*lines, *failures], picture=files.get("front.svg", b""), files=written)
     write_all(folder, files | {"report.html": page})
-    say(kept_in(folder, is_interrupted) + ", ".join(["report.html", *(entry.partition(":")[0] for entry in written)]))
+    say(saved_in(folder, is_interrupted) + ", ".join(["report.html", *(entry.partition(":")[0] for entry in written)]))
     return outcome.chosen is not None
 
 

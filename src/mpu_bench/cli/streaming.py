@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, kept_in, say
+from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, saved_in, say
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
 from mpu_bench.display.terminal import Drawn
@@ -97,7 +97,7 @@ def judge_online(
             model_of(stream.finished(), source, **{LEARNED_TEST_ROWS: True}).save(folder / "model.mpu")
     _print(stream, name)
     there = ", ".join(file_name for file_name in _WRITTEN if (folder / file_name).exists())
-    say(kept_in(folder, stream.is_interrupted) + there)
+    say(saved_in(folder, stream.is_interrupted) + there)
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
 
 

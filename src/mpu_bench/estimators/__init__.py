@@ -34,7 +34,7 @@ MODULES = {
 _NOT_TRAINED_HERE = ("mpu_bench.solvers.external.", "mpu_bench.solvers.optimum:")
 
 
-def solvers_made() -> dict[str, str]:
+def wrapped_solvers() -> dict[str, str]:
     """Return the solvers that none of these uses by the names of their classifiers; none external, and no optimum."""
     used = {solver for _, *of_class in MODULES.values() for solver in of_class}
     free = {name: solvers.SOLVERS[name] for name in solvers.OWN if name not in used}
@@ -46,22 +46,22 @@ def solvers_made() -> dict[str, str]:
 
 
 @cache
-def made() -> dict[str, Any]:
-    """Return the classifiers made of the solvers that none above uses, by name."""
+def wrapped_classifiers() -> dict[str, Any]:
+    """Return the classifiers of the solvers that none above uses, by name."""
     from mpu_bench.estimators.of_solver import classifier
 
-    return {name: classifier(solvers.load(solver)) for name, solver in solvers_made().items()}
+    return {name: classifier(solvers.load(solver)) for name, solver in wrapped_solvers().items()}
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return [*MODULES, *solvers_made()]
+        return [*MODULES, *wrapped_solvers()]
     if name in MODULES:
         return getattr(import_module(f"{__name__}.{MODULES[name][0]}"), name)
-    if name in solvers_made():
-        return made()[name]
+    if name in wrapped_solvers():
+        return wrapped_classifiers()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *MODULES, *solvers_made()]
+    return [*globals(), *MODULES, *wrapped_solvers()]

@@ -55,7 +55,7 @@ def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: 
     return kernel
 
 
-def is_given(kernel: str | KernelFunction) -> bool:
+def is_precomputed(kernel: str | KernelFunction) -> bool:
     """Return whether it stands for kernel values that the caller gives."""
     return kernel == "precomputed" if isinstance(kernel, str) else True
 

@@ -20,7 +20,7 @@ from mpu_bench.core.solver import Solver, Until
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.expansions import coefficients_of, kernel_of, machines_of, with_machines
 from mpu_bench.estimators.inputs import rows_of, with_ones
-from mpu_bench.estimators.kernels import GivenValues, indices, is_given, kernel_named
+from mpu_bench.estimators.kernels import GivenValues, indices, is_precomputed, kernel_named
 from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of, warn
 from mpu_bench.kernels import Kernel, Precomputed
 from mpu_bench.kernels.matrix import DEFAULT_CACHE_MB, limited
@@ -213,7 +213,7 @@ class KernelClassifier(SolverClassifier):
         """Return X and the labels; of given kernel values the indices of the rows stand for X."""
         X, labels = super()._checked(X, y)
         self.__dict__.pop("_given", None)  # of another fit
-        if not is_given(self.kernel):
+        if not is_precomputed(self.kernel):
             return X, labels
         with as_value_error():
             offset = float(super()._columns > self.n_features_in_)  # what a feature that is 1 adds to each value
@@ -221,26 +221,30 @@ class KernelClassifier(SolverClassifier):
         return indices(len(labels), self._given.kernel.matrix.dtype), labels
 
     def _kernel(self, X: Any) -> Kernel:
-        if isinstance(self.kernel, str) and not is_given(self.kernel):
+        if isinstance(self.kernel, str) and not is_precomputed(self.kernel):
             return kernel_named(self.kernel, self.gamma, X, self.degree, self.coef0)
         return self._given.kernel
 
     @property
     def _columns(self) -> int:
-        return 1 if is_given(self.kernel) else super()._columns
+        return 1 if is_precomputed(self.kernel) else super()._columns
 
     def _augmented(self, X: Any) -> Any:
-        return X if is_given(self.kernel) else super()._augmented(X)
+        return X if is_precomputed(self.kernel) else super()._augmented(X)
 
     def _cure(self, stopped: str, X: Any) -> str:
-        return super()._cure(stopped, self._given.rows if is_given(self.kernel) else X)
+        return super()._cure(stopped, self._given.rows if is_precomputed(self.kernel) else X)
 
     def _finish(self, solver: Solver, state: Any, stopped: str, *, rows: Rows, kernel: Kernel, X: Any) -> None:
         super()._finish(solver, state, stopped, rows=rows, kernel=kernel, X=X)
         if self.certified and not kernel.positive_semidefinite:
-            which = "the kernel matrix" if is_given(self.kernel) else f"kernel={self.kernel!r} with coef0={self.coef0}"
+            which = (
+                "the kernel matrix"
+                if is_precomputed(self.kernel)
+                else f"kernel={self.kernel!r} with coef0={self.coef0}"
+            )
             warn(f"{type(self).__name__}: {which} is not positive semidefinite; no dual_gap_ certifies the model")
-        if is_given(self.kernel):
+        if is_precomputed(self.kernel):
             vectors = machines_of(self.model_).vectors.values
             self.support_ = vectors[:, 0].astype(np.intp)
             self._given = self._given.of_vectors(self.support_)

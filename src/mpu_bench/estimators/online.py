@@ -22,7 +22,7 @@ from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.errors import DataError, UserError
 from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import problem_of, rows_of
-from mpu_bench.estimators.kernels import is_given
+from mpu_bench.estimators.kernels import is_precomputed
 from mpu_bench.estimators.mixins import KernelClassifier
 from mpu_bench.estimators.parameters import as_it_was_if_refused, as_value_error, one_of
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces, with_arrays
@@ -114,7 +114,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             self._state = state
             self._let_go_of_rows()
         self._calibrate(X, labels)
-        if is_given(self.kernel):
+        if is_precomputed(self.kernel):
             del self._state  # of rows whose kernel values with others are not known
             self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
         return self
@@ -224,7 +224,7 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             self._recent.add(score, label)
 
     def _refuse_what_needs_all(self) -> None:
-        if is_given(self.kernel):
+        if is_precomputed(self.kernel):
             raise ValueError(
                 f"{type(self).__name__}.partial_fit: kernel is {self.kernel!r}, whose values with rows to come are not "
                 "known; use fit, or give a kernel by name"
