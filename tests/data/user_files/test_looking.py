@@ -149,7 +149,7 @@ def test_a_missing_label(tmp_path: Path) -> None:
         ([f"{i / 10}" for i in range(21)], 10_000, "21 different numbers suggest regression"),
         ([str(i) for i in range(101)], 1000, "101 different numbers suggest regression"),
         ([str(i) for i in range(1001)], 10**6, "1,001 different numbers suggest regression"),
-        (["False", "True", "true"], 60, "holds 'True' and 'true', which are different classes as they stand; write"),
+        (["False", "True", "true"], 60, "holds False, True, true: 3 classes as they stand; write them alike"),
         ([f"w{i}" for i in range(60)], 60, "60 rows have 60 different labels, nearly one each; name another label"),
         ([f"w{i}" for i in range(3)], 3, "3 rows have 3 different labels, nearly one each"),
         ([f"w{i}" for i in range(30)], 50, "nearly one each"),

@@ -164,8 +164,8 @@ def _is_svmlight(file: SourceFile, lines: Sequence[str]) -> bool:
                 raise DataError(f"{file.path}: has {labels} labels in a row ('{shown}'); one label a row is read")
             with_comma = [_PAIR_WITH_COMMA.fullmatch(word) is not None for word in words]
             if is_number(words[0]) and any(with_comma) and all(map(or_, pairs[1:], with_comma[1:])):
-                word = words[with_comma.index(True)]
-                raise DataError(f"{file.path}: '{one_line(word, _SHOWN)}' has a decimal comma; write numbers as 1234.5")
+                shown = one_line(words[with_comma.index(True)], _SHOWN)
+                raise DataError(f"{file.path}: '{shown}' has a decimal comma; write numbers as 1234.5")
             return all(pairs[1:])
     alone = all(is_number(line.partition("#")[0].strip() or "0") for line in lines)
     return alone and any(_LATER_PAIR.search(block) for _, block in file.blocks())

@@ -320,10 +320,9 @@ def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> N
     if len(classes) < 2:
         problem = f"all {rows:,} rows are of the class '{classes[0]}'" if classes else "no row is left"
         raise DataError(f"{source}: {problem}; two classes are needed: {fix}")
-    truths = Counter(name.lower() for name in classes if name.lower() in _TRUTHS)
-    if twice := next((word for word, times in truths.items() if times > 1), ""):
-        spelled = " and ".join(f"'{name}'" for name in classes if name.lower() == twice)
-        raise DataError(f"{source}: holds {spelled}, which are different classes as they stand; write them alike")
+    truths = [name for name in classes if name.lower() in _TRUTHS]
+    if len({name.lower() for name in truths}) < len(truths):
+        raise DataError(f"{source}: holds {', '.join(truths)}: {len(truths)} classes as they stand; write them alike")
     numbers = [label_key(name) for name in classes if is_number(name)]
     fractions = any("." in name or "e" in name for name in numbers)
     most = _FEW_WORDS if fractions else _MOST_NUMBERS_AS_CLASSES
