@@ -12,7 +12,7 @@ from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, figure
 from mpu_bench.results.means import Summary as Row
-from mpu_bench.results.means import along, by_dataset, complete, ends, final_point
+from mpu_bench.results.means import along, by_dataset, complete, ends, final_point, grouped
 
 _MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
 _LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
@@ -106,10 +106,8 @@ def _told_apart(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
 def _panel(
     dataset: str, curves: Sequence[Row], rows: Sequence[Row], quantity: str, axis: str, varied: Mapping[str, set[str]]
 ) -> Panel:
-    groups: dict[str, list[Row]] = {}
-    for row in curves:
-        if row.dataset == dataset and (along(row, axis) or 0) > 0:
-            groups.setdefault(parts.label(row, varied), []).append(row)
+    here = [row for row in curves if row.dataset == dataset and (along(row, axis) or 0) > 0]
+    groups = grouped(here, lambda row: parts.label(row, varied))
     if axis == "inner_products":
         groups = _join_points(groups, rows)
     series = [_curve(label, points, quantity, axis) for label, points in groups.items()]

@@ -11,7 +11,7 @@ from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figure_parts as parts
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series, figure
 from mpu_bench.results.means import Summary as Row
-from mpu_bench.results.means import by_dataset
+from mpu_bench.results.means import by_dataset, grouped
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.pairs import has_no_budget
@@ -111,9 +111,7 @@ def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | 
 
 def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
     sizes = sorted({float(row.budget_vectors) for row in rows if row.budget_vectors})
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(parts.label(row, varied), []).append(row)
+    groups = grouped(rows, lambda row: parts.label(row, varied))
     series = [curve for label, points in groups.items() for curve in _budget_series(label, points, sizes, quantity)]
     levels = parts.constant_level(rows, dataset) if quantity == "test_error" else []
     highest = max(number for curve in series for number in curve.y)
@@ -154,18 +152,14 @@ def against_length(
 
 def _same_data(rows: Sequence[Row]) -> list[list[Row]]:
     """Return the rows by groups of datasets with as many features and classes, shortest first."""
-    same_data: dict[tuple[Any, Any], list[Row]] = {}
-    for row in sorted((row for row in rows if row.n), key=_length):
-        same_data.setdefault((row.d, row.classes), []).append(row)
+    same_data = grouped(sorted((row for row in rows if row.n), key=_length), lambda row: (row.d, row.classes))
     indices = {id(row): index for index, row in enumerate(rows)}
     return sorted(same_data.values(), key=lambda group: min(indices[id(row)] for row in group))
 
 
 def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mapping[str, set[str]]) -> Panel | None:
     rows = [row for row in rows if row.means.get(quantity)]
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(parts.label(row, varied), []).append(row)
+    groups = grouped(rows, lambda row: parts.label(row, varied))
     is_long = any(len({row.n for row in points}) >= _LEAST_LENGTHS for points in groups.values())
     if not is_long or not parts.is_comparable(quantity, rows):
         return None
@@ -192,10 +186,7 @@ def with_speed_ups(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """Return the first solver, and the rows of the others with how many times as fast as it they are."""
     rows = parts.contestants(rows)
     first = rows[0].solver if rows else ""
-    alike: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.solver == first:
-            alike.setdefault(row.dataset, []).append(row)
+    alike = by_dataset(row for row in rows if row.solver == first)
     return first, [
         _with_speed_up(row, *alike[row.dataset])
         for row in rows
@@ -288,9 +279,8 @@ def _is_swept(rows: Sequence[Row], name: str) -> bool:
 
 def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
     varied = parts.varying(rows)
-    groups: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: parameters_in(row.parameters)[name]):
-        groups.setdefault(parts.label(row, varied, name), []).append(row)
+    rising = sorted(rows, key=lambda row: parameters_in(row.parameters)[name])
+    groups = grouped(rising, lambda row: parts.label(row, varied, name))
     series = []
     for label in dict.fromkeys(parts.label(row, varied, name) for row in rows):
         x = tuple(parameters_in(row.parameters)[name] for row in groups[label])

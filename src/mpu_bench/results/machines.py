@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from mpu_bench.quantities import Record, is_seconds
-from mpu_bench.results.means import GROUP, Summary, curve_identity
+from mpu_bench.results.means import GROUP, Summary, curve_identity, grouped
 
 _OF_MACHINE = ("processor", "instruction_set", "cores", "memory_gb", "system")
 _OF_SPEED = ("processor", "cores", "threads")
@@ -84,10 +84,7 @@ def with_runs(rows: Iterable[Summary], runs: Iterable[Record]) -> list[Summary]:
     runs : iterable of Record
         All runs of the folder, as `located` returns them.
     """
-    finished: dict[tuple[Any, ...], list[Record]] = {}
-    for run in runs:
-        if run.is_finished and not run.trial:
-            finished.setdefault(curve_identity(run), []).append(run)
+    finished = grouped((run for run in runs if run.is_finished and not run.trial), curve_identity)
     return [replace(row, runs=finished.get(curve_identity(row), [])) for row in rows]
 
 

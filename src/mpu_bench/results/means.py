@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mpu_bench.columns import Column
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, QUANTITIES, Record, RunStatus
@@ -72,12 +72,21 @@ class Summary(Record):
         }
 
 
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
+
+
 def by_dataset(rows: Iterable[Summary]) -> dict[str, list[Summary]]:
     """Return the rows of each dataset, in order."""
-    blocks: dict[str, list[Summary]] = {}
-    for row in rows:
-        blocks.setdefault(row.dataset, []).append(row)
-    return blocks
+    return grouped(rows, lambda row: row.dataset)
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Return the items of each key, in order."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def moments(runs: Sequence[Record], names: Iterable[str]) -> dict[str, Any]:
@@ -120,9 +129,7 @@ def curves_of(store: Store) -> list[Record]:
 
 def mean_curves(curves: Sequence[Record]) -> list[Summary]:
     """Return the curves' means and standard deviations over seeds and splits, at each checkpoint."""
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for point in curves:
-        groups.setdefault(tuple(map(point.value, _MEAN_IDENTITY)), []).append(point)
+    groups = grouped(curves, lambda point: tuple(map(point.value, _MEAN_IDENTITY)))
     return [
         Summary(**dict(zip(_MEAN_IDENTITY, values, strict=True)), count=len(points), **moments(points, _AVERAGED))
         for values, points in groups.items()

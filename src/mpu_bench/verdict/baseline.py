@@ -16,6 +16,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.files import is_file, read_csv
 from mpu_bench.quantities import format_number
 from mpu_bench.results.folder import RUNS, open_results
+from mpu_bench.results.means import grouped
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.comparison import ExperimentCells
@@ -146,9 +147,7 @@ def changed(
     exact : bool
         Whether both are from machines that round alike.
     """
-    before: dict[Any, list[Cell]] = {}
-    for cell in baseline:
-        before.setdefault(_identity(cell), []).append(cell)
+    before = grouped(baseline, _identity)
     pairs = [(cell, before[_identity(cell)].pop(0) if before.get(_identity(cell)) else None) for cell in now]
     gone = [cell for cells_left in before.values() for cell in cells_left]
     changes = [change for cell, old in pairs if old is not None for change in _change(cell, old, runs, exact)]
