@@ -58,6 +58,7 @@ def test_the_configs_of_the_project_are_placed_by_what_they_compare() -> None:
         *("adult", "web", "quickstart", "mpu-hard-margin", "mpu-soft-margin", "mpu-table1", "mpu-table2"),
         *("bpegasos-figure1", "bpegasos-figure2", "bpegasos-figure3", "bpegasos-table1", "sbp-runtime"),
         *("fw-c-study", "fw-table2", "fw-table8", "fw-letter-c", "since-2012", "fw-inner-tolerance", "mpu-inner-gap"),
+        "mpu-iterations",
     }
     assert placed["spread"] == {
         *("bpegasos-widths", "forgetron-figure2-census", "forgetron-figure2-mnist", "fw-statistics", "fw-tuning"),
