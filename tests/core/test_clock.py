@@ -95,6 +95,8 @@ def test_compiling_within_untimed_work_is_left_out_once():
 def test_disturbances_are_read_once_for_slices_with_short_pauses_and_not_in_long_ones(monkeypatch):
     looks, waited = [], [0.0]
     monkeypatch.setattr(usage, "_waiting_seconds", lambda: looks.append(waited[0]) or waited[0])
+    monkeypatch.setattr("mpu_bench.core.clock._SHORT_PAUSE", 60.0)  # a busy machine makes pauses
+    monkeypatch.setattr("mpu_bench.core.clock._MOST_SECONDS_APART", 60.0)
     clock = Clock()
     for _ in range(2):  # the pause before the first is not known to be short
         with clock:
@@ -108,7 +110,7 @@ def test_disturbances_are_read_once_for_slices_with_short_pauses_and_not_in_long
     assert clock.used.waiting_seconds == pytest.approx(20)
     assert len(looks) == 4
     waited[0] += 100.0  # in a long pause
-    time.sleep(0.002)
+    monkeypatch.setattr("mpu_bench.core.clock._SHORT_PAUSE", 0.0)
     with clock:
         waited[0] += 1.0
     assert clock.used.waiting_seconds == pytest.approx(21)

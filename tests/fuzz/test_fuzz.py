@@ -52,6 +52,7 @@ OWN_TEXT = {
     "mpu_bench.selection.session": "takes the model that a process of its own has just made",
     "mpu_bench.experiment.estimates": "reads a file that comes with the project",
     "mpu_bench.experiment.pool.cluster.client": "hears from workers, which can run code here anyway: docs/cluster.md",
+    "mpu_bench.experiment.pool.cluster.host": "hears from its client, which can run code there anyway: docs/cluster.md",
     "mpu_bench.experiment.pool.cluster.connect": "one address, held to a pattern: tests/cli/test_cluster.py",
     "mpu_bench.experiment.worker": "hears from the process that has started it",
 }

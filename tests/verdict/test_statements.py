@@ -658,7 +658,7 @@ def test_no_claim_is_of_a_mean_over_settings_that_it_does_not_name(statement):
             for dataset in "ab" for solver in ("sbp", "smo") for seed in range(3) for C in (1, 3)]  # fmt: skip
     cell = of_claims([Claim(claim="so it is", statement=statement)], Evidence(records(rows)))[0]
     assert cell.verdict == Verdict.NOT_RUN
-    assert "runs of 2 settings; name its parameters" in cell.remark
+    assert "runs of 2 settings; name their budget, kernel or parameters" in cell.remark
     one = [row for row in rows if row["parameters"] == '{"C": 1}']
     assert "settings" not in of_claims([Claim(claim="so it is", statement=statement)], Evidence(records(one)))[0].remark
 

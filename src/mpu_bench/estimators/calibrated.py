@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -59,7 +60,7 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
         if weights is not None:
             weights = np.broadcast_to(np.asarray(weights, np.float64), len(labels))
             weighted = np.flatnonzero(weights)  # the others are in no fold
-            X, y = _safe_split(other, X, y, weighted)
+            X, y = _safe_split(other, *indexable(X, y), weighted)
             labels, weights = labels[weighted], weights[weighted]
         folds = min(_FOLDS, int(np.bincount(labels).min()))
         if folds < 2:

@@ -125,7 +125,9 @@ def runs_at(evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[
     rows = selected(evidence.runs, where, point)
     settings = len({(row.experiment, *curve_identity(row)) for row in rows})
     if settings > 1:
-        raise StoreError(f"{name_of(point, words_of(where))}: runs of {settings} settings; name its parameters")
+        raise StoreError(
+            f"{name_of(point, words_of(where))}: runs of {settings} settings; name their budget, kernel or parameters"
+        )
     return rows
 
 
