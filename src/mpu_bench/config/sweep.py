@@ -104,8 +104,11 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
             f"the last of the {count:,} seeds from {content.seed:,} on is beyond {LARGEST_SEED:,}"
         )
     size = PlanSize((dataset.label for dataset in datasets), repeats, more)
-    nodes = [document["solvers"][position] for position in range(len(content.solvers))]
-    choices = tuple(choice for entry in nodes for choice in _solvers_of(entry, content, labels=labels, size=size))
+    choices = tuple(
+        choice
+        for entry in entries(document["solvers"])
+        for choice in _solvers_of(entry, content, labels=labels, size=size)
+    )
     check_together(content, document, datasets, choices)
     return Experiment(
         source=document.source,
@@ -135,9 +138,8 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
     """Read ``dataset`` or ``datasets``, with sweeps over bipartitions written out."""
     if content.datasets is None:
         return _dataset(document["dataset"])
-    nodes = [document["datasets"][position] for position in range(len(content.datasets))]
     by_label: dict[str, tuple[DatasetChoice, ...]] = {}
-    for entry in nodes:
+    for entry in entries(document["datasets"]):
         choices = _dataset(entry)
         if choices[0].label in by_label:
             raise entry.error(f"'{choices[0].label}' stands twice; give one another label with as: NAME")

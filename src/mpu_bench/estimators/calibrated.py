@@ -56,9 +56,9 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
         """Fit the sigmoids of `predict_proba` to the scores that each row has without training on its fold."""
         if not self.probability:
             return
-        other, y, weights = clone(self).set_params(probability=False), self.classes_[labels], sample_weight
-        if weights is not None:
-            weights = np.broadcast_to(np.asarray(weights, np.float64), len(labels))
+        other, y = clone(self).set_params(probability=False), self.classes_[labels]
+        weights = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(labels))
+        if weights is not None and not weights.all():
             weighted = np.flatnonzero(weights)  # the others are in no fold
             X, y = _safe_split(other, *indexable(X, y), weighted)
             labels, weights = labels[weighted], weights[weighted]

@@ -10,6 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
@@ -81,7 +82,7 @@ def load(name: str) -> type[Solver]:
         If no solver has this name; the message suggests the nearest. Or if a package that brings one is not right.
     """
     if name not in SOLVERS:
-        if _Unknown.are_of_plugins:
+        if _unknown_are_of_plugins.get():
             from mpu_bench.solvers.plugins.stand_in import Undescribed
 
             return Undescribed
@@ -227,30 +228,27 @@ def describe_plugin(path: Path) -> list[str]:
     return names
 
 
-class _Unknown:
-    """Whether solvers that nothing is known of are now taken for those of plugins."""
-
-    are_of_plugins = False
+_unknown_are_of_plugins = ContextVar("unknown solvers are taken for those of plugins", default=False)
 
 
 @contextmanager
 def undescribed() -> Iterator[None]:
     """Take every unknown solver for one of a plugin that is not described: it takes any parameters."""
-    _Unknown.are_of_plugins = True
+    before = _unknown_are_of_plugins.set(True)
     try:
         yield
     finally:
-        _Unknown.are_of_plugins = False
+        _unknown_are_of_plugins.reset(before)
 
 
 def is_described(name: str) -> bool:
     """Return whether anything is known of a solver but its name."""
-    return name in SOLVERS or not _Unknown.are_of_plugins
+    return name in SOLVERS or not _unknown_are_of_plugins.get()
 
 
 def known() -> Collection[str] | None:
     """Return the names that a solver may have; None while it may have any."""
-    return None if _Unknown.are_of_plugins else SOLVERS.keys()
+    return None if _unknown_are_of_plugins.get() else SOLVERS.keys()
 
 
 def forget_plugins() -> None:
