@@ -401,6 +401,8 @@ def test_one_that_takes_all_memory_is_ended(refused, monkeypatch: pytest.MonkeyP
         ("x = 1", "defines no solver"),
         (SOLVER.replace('    name = "own"\n', ""), "class Own has no name"),
         (SOLVER + SOLVER.replace("Own", "Another"), "the classes Own and Another have one name, 'own'"),
+        (SOLVER + "First = Own\n" + SOLVER.replace("own", "other"), "the class of 'own' calls itself Own"),
+        (SOLVER + "First = Own\ndel Own", "another class, or none"),
         (SOLVER.replace("(Base)", "(Solver)"), "class Own: lacks advance and model and start"),
         (SOLVER.replace("@dataclass(frozen=True)", ""), "class Own: is not a dataclass"),
         (SOLVER.replace("(frozen=True)", ""), "cannot inherit non-frozen dataclass from a frozen one"),

@@ -246,8 +246,7 @@ def _import(source: PluginSource) -> ModuleType:
     if source.module_name in sys.modules:
         return sys.modules[source.module_name]
     spec = importlib.util.spec_from_file_location(source.module_name, source.path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{source.path}: is not a Python file")
+    assert spec is not None, "its name ends in .py"
     module = importlib.util.module_from_spec(spec)
     sys.modules[source.module_name] = module
     try:
@@ -278,12 +277,16 @@ def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
     known: dict[str, type[Solver]] = {}
     for solver in classes:
         check_class(solver, f"{path}: class {solver.__name__}")
-        if solver.name in known:
+        if vars(module).get(solver.__name__) is not solver:  # by which it is loaded: it would be another, or none
             raise ConfigError(
-                f"{path}: the classes {known[solver.name].__name__} and {solver.__name__} have one name, "
-                f"'{solver.name}'; choose another for one of them"
+                f"{path}: the class of '{solver.name}' calls itself {solver.__name__}, which in the file is another "
+                "class, or none; write class statements, each with its own name"
             )
-        known[solver.name] = solver
+        if (other := known.setdefault(solver.name, solver)) is not solver:
+            raise ConfigError(
+                f"{path}: the classes {other.__name__} and {solver.__name__} have one name, '{solver.name}'; choose "
+                "another for one of them"
+            )
     return classes
 
 
