@@ -14,7 +14,7 @@ from scipy.stats import binom
 from mpu_bench.models.evaluation import weighted_scores
 from mpu_bench.models.export.device import named
 from mpu_bench.models.export.footprint import Footprint
-from mpu_bench.report.choice import sentences
+from mpu_bench.report.choice import page, sentences
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.outcome import Outcome, Row, as_csv, choose, row_of
 from mpu_bench.selection.schedule import Course, Fit, Fitted
@@ -151,6 +151,12 @@ def test_the_table_holds_every_candidate() -> None:
     assert read[0]["bytes"] == "100"
     assert float(read[0]["standard_error"]) == pytest.approx((0.1 * 0.9 / 1000) ** 0.5)
     assert read[1]["reason"] == "did not end, within 3 s"
+
+
+@pytest.mark.parametrize("any_may_be", [True, False])
+def test_a_page_says_that_references_are_not_chosen_where_that_is_so(any_may_be: bool) -> None:
+    shown = page(Outcome([row("dcd")], None, 100, with_references=any_may_be), "mine", [], b"", [])
+    assert ("References are not chosen" in shown) != any_may_be
 
 
 def test_what_was_cut_says_so() -> None:

@@ -147,7 +147,10 @@ def test_every_candidate_can_be_made_with_every_setting(metric: str) -> None:
     for each in found:
         for setting in each.settings():
             made = each.made(setting, 0, 1.0)
-            assert getattr(made, "steps", [("", made)])[-1][1].get_params().items() >= setting.items()
+            parameters = getattr(made, "steps", [("", made)])[-1][1].get_params()
+            assert parameters.items() >= setting.items()
+            weights = "balanced" if metric == "f1" else None
+            assert parameters.get("class_weight", weights) == weights  # wherever there is a place for them
 
 
 @pytest.mark.parametrize("ends", ["fails", "has no seconds", "is stopped"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mpu_bench.core.clock import GETTING_READY
 from mpu_bench.core.models import labels_of
 from mpu_bench.selection.candidates import Candidate, Kind
 from mpu_bench.selection.schedule import Fit
@@ -108,6 +109,37 @@ def test_where_a_metric_does_not_exist_it_says_so(tmp_path: Path) -> None:
     fit = Fit(Recorded("a", "linear", "X", {}, {"C": (1.0,)}, 1, classified=Zeros()), {"C": 1.0}, 10, 60.0)
     found = answer(fit, lambda: data, tmp_path, {"X"}, lambda: None)
     assert found.reason == "DataError: AUC does not exist on the rows that choose, which are of one class"
+
+
+class GetsReady(Classifier):
+    """A classifier that spends more on getting ready than its fit takes."""
+
+    class_prior_ = None
+
+    def fit(self, X: Any, y: Any) -> Classifier:
+        GETTING_READY.used = GETTING_READY.used._replace(seconds=GETTING_READY.seconds + 100)
+        return super().fit(X, y)
+
+    def decision_function(self, X: Any) -> Any:
+        return np.zeros(len(X))
+
+
+def test_getting_ready_within_a_fit_is_none_of_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Halves(Few):
+        metric, threshold, folds, is_cross_validated = "accuracy", False, 1, False
+
+        def splits(self, rows: int) -> Any:
+            return [(np.arange(rows), np.arange(4))]
+
+        def part(self, chosen: Any) -> Any:
+            return np.zeros((len(chosen), 2)), chosen.astype(np.int32) % 2
+
+    monkeypatch.setattr(GETTING_READY, "used", GETTING_READY.used)
+    data: Any = Halves()
+    fit = Fit(Recorded("a", "linear", "X", {}, {"C": (1.0,)}, 1, classified=GetsReady()), {"C": 1.0}, 10, 60.0)
+    found = answer(fit, lambda: data, tmp_path, {"X"}, lambda: None)
+    assert (found.reason, found.error) == ("", 0.5)
+    assert max(found.seconds, found.spent) < 0
 
 
 def test_a_fold_without_a_class_makes_no_constant_better() -> None:

@@ -254,6 +254,7 @@ def page(outcome: Outcome, name: str, lines: Sequence[str], picture: bytes, file
         "table": table(outcome),
         "chosen": [row is outcome.chosen for row in best_first(outcome)],
         "files": files,
+        "may_choose_references": outcome.with_references,
         "css": Markup((TEMPLATES / "page.css").read_text("utf-8")),
         "version": __version__,
     }

@@ -144,10 +144,6 @@ def drawn_stream(stream: Stream, name: str) -> dict[str, bytes]:
     name : str
         Of the dataset.
     """
-    from matplotlib.figure import Figure
-
-    from mpu_bench.report import drawing, ticks
-
     best = sorted(stream.contenders, key=lambda contender: -contender.value(stream.metric))[:_MOST_CURVES]
     with drawing.styled():
         lines = -(-(len(best) + len(stream.references)) // _STREAM_COLUMNS)

@@ -123,7 +123,7 @@ def candidates(facts: Facts) -> list[Candidate]:
         *_references(facts, weights),
         Candidate("mpu", "linear", "MPUClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
         Candidate("dcd", "linear", "DCDClassifier", {"tol": 1e-2, **weights}, {"C": _LINEAR_CS}, 1),
-        Candidate("pegasos", "linear", "PegasosClassifier", {"max_iter": _PASSES}, {"C": _LINEAR_CS}, 1),
+        Candidate("pegasos", "linear", "PegasosClassifier", {"max_iter": _PASSES, **weights}, {"C": _LINEAR_CS}, 1),
     ]
     for budget in facts.budgets:
         common: dict[str, Any] = {"budget": budget, "max_iter": _PASSES, "shuffle": True}

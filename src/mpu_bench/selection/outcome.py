@@ -84,9 +84,7 @@ class Row:
     @property
     def standard_error(self) -> float | None:
         """That of the error, of so many test rows."""
-        if self.error is None:
-            return None
-        return math.sqrt(self.error * (1 - self.error) / self.tested)
+        return None if self.error is None else math.sqrt(self.error * (1 - self.error) / self.tested)
 
     @property
     def settings(self) -> str:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from mpu_bench.core.models import labels_of
 from mpu_bench.errors import DataError
 from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand, compared, raw_at_hand, sourced
-from mpu_bench.models.export.compiler import find_compiler
 from mpu_bench.models.export.device import Device
 from mpu_bench.models.export.footprint import Footprint, footprint
 from mpu_bench.models.export.portable import Portable, portable
@@ -97,8 +96,6 @@ class Target:
         inputs, labels = rows.numbers[:_ROWS_ON_DEVICE], labels_of(rows.scores[:_ROWS_ON_DEVICE])  # type: ignore[index]
         if how is None:
             return footprint(model, source, self.device, inputs, labels)
-        if find_compiler() is None:
-            raise DataError("there is no compiler here to compare labels with")
         if (share := compared(model, source, rows, how).share) < LEAST_AGREEMENT:
             raise DataError(f"only {100 * share:.1f} % of the labels are the same")
         return footprint(model, source, self.device, how.rows(inputs), labels)

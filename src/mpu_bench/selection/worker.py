@@ -144,26 +144,28 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     """Train and validate on every split; what is kept is trained on the rows of the last, or on all of them."""
     from sklearn.exceptions import ConvergenceWarning
 
-    began, splits, scored = time.perf_counter(), data.splits(fit.rows), list[tuple[Any, ...]]()
+    from mpu_bench.estimators import base
+
+    clock, splits, scored = base.Fit(), data.splits(fit.rows), list[tuple[Any, ...]]()
     parts = [data.part(rows) for rows, _ in splits]
     if not splits or data.is_cross_validated:
         parts.append(data.training(fit.rows))
     classifier, seconds, is_cut = None, 0.0, False
     for index, (X, y) in enumerate(parts):
-        left = fit.seconds * _SHARE_OF_TRAINING - (time.perf_counter() - began)
+        left = fit.seconds * _SHARE_OF_TRAINING - clock.seconds
         most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - index)
         classifier = fit.candidate.made(fit.setting, data.seed, most)
-        before = time.perf_counter()
+        before = clock.seconds
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             classifier.fit(X, y)
-        seconds = time.perf_counter() - before
+        seconds = clock.seconds - before
         is_cut |= seconds >= most and any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         if index < len(splits):
             validation, labels = data.part(splits[index][1])
             scored.append((labels, _scores(classifier, validation, len(data.problem.classes))))
     judged = _validated(data, scored, fit.threshold)
-    spent = time.perf_counter() - began
+    spent = clock.seconds
     model_path(folder, fit.number).write_bytes(pickle.dumps(classifier))
     return Fitted(fit, seconds=seconds, spent=spent, is_cut=is_cut, size=_size(classifier)[1], **judged)
 
