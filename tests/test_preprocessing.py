@@ -250,6 +250,11 @@ def test_words_may_be_written_otherwise_in_another_file(
     assert exact == [categories.index(cell) if cell in categories else -1 for cell in cells]
 
 
+def test_complex_numbers_are_no_numbers() -> None:
+    with pytest.raises(DataError, match=r"row 1, column 'a': '\(1\+2j\)' is not a finite number"):
+        numbers_of(pd.Series([1 + 2j]), "a")
+
+
 def test_columns_may_be_named_by_numbers() -> None:
     table = Table(columns=(NumberColumn(name="0"), NumberColumn(name="1"), OmittedColumn(name="2")), label="2")
     for values in (np.array([[1.0, 2.0]]), np.array([[1.0, 2.0, 0.0]])):

@@ -363,7 +363,7 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
 
 def parsed_numbers(texts: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return a column as numbers, NaN where there is no finite one, and where a value is missing; shape (n,) each."""
-    if pd.api.types.is_numeric_dtype(texts):
+    if pd.api.types.is_numeric_dtype(texts) and not pd.api.types.is_complex_dtype(texts):
         numbers = texts.to_numpy(np.float64, na_value=np.nan)
         return np.where(np.isfinite(numbers), numbers, np.nan), np.isnan(numbers)
     if isinstance(texts.dtype, pd.CategoricalDtype):  # as files are read: a word is parsed once

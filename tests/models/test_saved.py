@@ -47,12 +47,12 @@ def test_probabilities_are_saved(name: str, tmp_path: Path) -> None:
         load(path)
 
 
-def test_without_probabilities_a_file_is_one_that_earlier_versions_read(tmp_path: Path) -> None:
-    for model, version in ((saved("linear"), 1), (with_sigmoids("linear"), 2)):
+def test_a_file_without_what_is_new_is_one_that_earlier_versions_read(tmp_path: Path) -> None:
+    for model, version in ((saved("linear"), 1), (with_sigmoids("linear"), 2), (saved("linear above a threshold"), 2)):
         model.save(tmp_path / "m.mpu")
         with zipfile.ZipFile(tmp_path / "m.mpu") as archive:
             description = json.loads(archive.read("model.json"))
-        assert (description["version"], "sigmoids" in description) == (version, version == 2)
+        assert (description["version"], "sigmoids" in description) == (version, model.sigmoids is not None)
 
 
 @pytest.mark.parametrize(

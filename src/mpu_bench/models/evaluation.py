@@ -56,6 +56,8 @@ def weighted_scores(
     """Return a metric for each row of weights, shape (k, n), such as how often a resample has each example; (k,)."""
     if not np.isfinite(scores).all():
         raise ValueError("a score is not finite")
+    if scores.shape[1] == 2:  # one for each of two classes
+        scores = np.diff(scores)
     classes = np.unique(labels)
     right, total = weights * (labels == predicted), weights.sum(axis=1)
     match metric:

@@ -54,7 +54,7 @@ def write(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
     """
     stored = {name: _stored(array) for name, array in arrays.items()}
     shapes = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in stored.items()}
-    version = VERSION if description.get("sigmoids") else 1  # which 0.2.0 reads
+    version = VERSION if description.get("sigmoids") or "bias" in stored else 1  # 0.2.0 reads 1, and no bias
     whole = {"format": FORMAT, "version": version, **description, "arrays": shapes}
     text = json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True)
     with told_if_unwritable(path), written_whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
