@@ -6,6 +6,7 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED
 from mpu_bench.core.solver import Status
+from mpu_bench.errors import ConfigError
 from oracles import linear_svm, toys
 from oracles.toys import train
 
@@ -23,6 +24,12 @@ def test_many_epochs_come_near_the_optimum(C):
         found.append(peer.measures(state).objective)
     assert optimum <= found[1] < found[0]
     assert found[1] == pytest.approx(optimum, rel=0.01)
+
+
+@pytest.mark.parametrize("parameters", [("sgd", {"epochs": 2**32}), ("liblinear", {"most_passes": 2**31})])
+def test_counts_that_it_cannot_hold_are_refused(parameters):
+    with pytest.raises(ConfigError, match="must be at most"):
+        solvers.load(parameters[0])(**parameters[1])
 
 
 def test_the_seed_orders_the_examples():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
@@ -39,7 +39,7 @@ class Liblinear(ExternalLinearSolver):
     paper = "scikit-learn"
 
     tolerance: Annotated[float, Gt(0)] = 0.1
-    most_passes: Annotated[int, Ge(1)] = 10_000_000
+    most_passes: Annotated[int, Ge(1), Le(2**31 - 1)] = 10_000_000
 
     def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
         """Train to the end, or to the cap on passes."""

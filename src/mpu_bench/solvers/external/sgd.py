@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
@@ -37,7 +37,7 @@ class SGD(ExternalLinearSolver):
     name = "sgd"
     paper = "scikit-learn"
 
-    epochs: Annotated[int, Ge(1)] = 20
+    epochs: Annotated[int, Ge(1), Le(2**32 - 1)] = 20
 
     def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
         """Present all examples so many times."""
