@@ -42,13 +42,6 @@ def test_names_of_columns_are_kept(tmp_path: Path) -> None:
         model.predict(frame[list("abc")])
 
 
-def test_columns_of_one_name_are_taken_in_their_order(tmp_path: Path) -> None:
-    frame = pd.DataFrame(X, columns=list("aabc"))
-    fitted = DCDClassifier(random_state=0).fit(frame, y)
-    fitted.save(tmp_path / "m.mpu")
-    assert np.array_equal(load(tmp_path / "m.mpu").predict(frame), fitted.predict(frame))
-
-
 def test_what_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         DCDClassifier().save(tmp_path / "m.mpu")

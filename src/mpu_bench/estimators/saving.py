@@ -37,7 +37,7 @@ def saved_model(classifier: Any, preprocessing: Preprocessing | None = None) -> 
         Classes.of(classifier.classes_),
         features + has_intercept,
         preprocessing,
-        None if names is None or preprocessing is not None or len(set(names)) < len(names) else tuple(map(str, names)),
+        None if names is None or preprocessing is not None else tuple(map(str, names)),
         1.0 if has_intercept else None,
         getattr(classifier, "calibration_", None),
         made_now(Origin(solver=type(classifier).__name__, parameters=parameters)),
