@@ -133,6 +133,12 @@ class TestVerify:
         file = known("a9a", server.put("a9a", DATA))
         assert verify(fetch(file, home) and file, home).origin == server.url("a9a")
 
+    def test_nothing_is_written(self, home: DataDirectory) -> None:
+        file = known("a9a")
+        put(home, file, DATA)
+        assert verify(file, home).sha256 == sha256(DATA)
+        assert left(home) == ["a9a"]
+
     def test_a_missing_file(self, home: DataDirectory) -> None:
         assert str(home.folder / "files" / "a9a") in message(known("a9a"), home, verify)
 

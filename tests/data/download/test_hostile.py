@@ -202,6 +202,9 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
 }
 SLOW: dict[str, Raw] = {
     "silence": trickle(b"", b""),
+    "a trickle of a status": trickle(b"HTTP/1.1 200 ", b"x"),
+    "a trickle of headers": trickle(b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+    "a trickle after a redirect": trickle(b"HTTP/1.1 302 Found\r\nLocation: /there\r\n\r\n", b"x"),
     "a trickle of a body": trickle(said(b"20000")[: -len(CONTENT)], b"x"),
     "a trickle of a body of no size": trickle(answer(body=b""), b"x"),
     "a trickle of chunks": trickle(answer(CHUNKED, body=b""), b"1\r\nx\r\n"),

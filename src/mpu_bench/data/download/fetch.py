@@ -78,14 +78,14 @@ def have(file: RemoteFile, home: DataDirectory) -> bool:
 
 
 def verify(file: RemoteFile, home: DataDirectory, progress: Progress = SILENT) -> Digest:
-    """Hash a file again, whatever is remembered of it.
+    """Hash a file again, whatever is remembered of it; write nothing.
 
     Raises
     ------
     FetchError
         If it is missing or wrong.
     """
-    if verified := hashes_of(file, home, progress, anew=True, keep=True):
+    if verified := hashes_of(file, home, progress, anew=True):
         return verified
     raise FetchError(
         f"{file.name} is not in the data directory: {home.path(file)} does not exist. Fetch it, or put it there."

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from http.client import BadStatusLine, UnknownProtocol
 from importlib.metadata import version
 from itertools import chain
+from multiprocessing import TimeoutError as NoAnswerError
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import requests
@@ -74,6 +76,7 @@ _REASONS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], 
     ((ConnectionError,), TransientError, "the connection was cut ({cause})"),
     ((BadStatusLine, UnknownProtocol), TransientError, "the server does not speak HTTP ({cause})"),
     ((urllib3.exceptions.ProtocolError,), TransientError, "the connection was cut ({cause})"),
+    ((NoAnswerError,), TransientError, "the server is too slow: no whole headers within {policy.rate_window:g} s"),
     (
         (Exception,),  # whose text would show the whole address
         SourceError,
@@ -275,9 +278,14 @@ def _download(partial: PartialDownload, progress: Progress) -> None:
 
 def _transfer(session: requests.Session, partial: PartialDownload, progress: Progress) -> None:
     """Ask once, for the rest if a part is there, and write down what comes."""
-    with _network(partial):
+    with _network(partial), ThreadPool(1) as pool:
         timeout = (partial.home.policy.connect_timeout, partial.home.policy.read_timeout)
-        response = session.get(str(partial.address), headers=_range_headers(partial), stream=True, timeout=timeout)
+        # the headers may trickle for ever: the thread that waits for them is left then, and ends with the process
+        response = pool.apply_async(
+            session.get,
+            [str(partial.address)],
+            {"headers": _range_headers(partial), "stream": True, "timeout": timeout},
+        ).get(partial.home.policy.rate_window)
     with response:
         if response.status_code == _RANGE_NOT_SATISFIABLE and partial.size:
             if response.headers.get("Content-Range") == f"bytes */{partial.size}":
