@@ -99,7 +99,7 @@ def test_wrong_names_are_refused_with_the_nearest(results, tmp_path):
         figures.plot(results, None, "seconds", None)
     with pytest.raises(ConfigError, match="svg"):
         figures.plot(results, None, None, None, ["svgs"])
-    with pytest.raises(StoreError, match="no data"):
+    with pytest.raises(StoreError, match="does not fit the figure 'budget', which needs 2 budgets or more; draw"):
         figures.plot(results, "budget", None, tmp_path)
 
 
@@ -154,6 +154,7 @@ def test_a_sweep_over_many_settings_has_no_bars():
 
     assert len(make("bars", swept(8), []).panels[0].series) == 16
     assert make("bars", swept(9), []) is None
+    assert figures.FIGURES["bars"].needs.endswith("in 16 settings at most")
     assert make("parameter", swept(9), []) is not None
 
 

@@ -134,6 +134,7 @@ class Declared(NamedTuple):
     """What makes a figure of the rows of table.csv and of mean_curves.csv, against an axis if one is chosen."""
 
     make: Callable[[Sequence[Row], Sequence[Row], str | None], Figure | None]
+    needs: str
     on_demand: bool
     along_axis: bool
 
@@ -142,13 +143,20 @@ FIGURES: dict[str, Declared] = {}  #: by name
 
 
 def figure(
-    name: str, *, on_demand: bool = False, along_axis: bool = False, **settings: str
+    name: str,
+    *,
+    needs: str = "curves of 2 checkpoints or more",
+    on_demand: bool = False,
+    along_axis: bool = False,
+    **settings: str,
 ) -> Callable[[_Make], _Make]:
     """Declare that a function makes a figure; configs, ``plot`` and the page know it by this name.
 
     Parameters
     ----------
     name : str
+    needs : str
+        What results must hold for it, in words for whom they do not.
     on_demand : bool
         It is drawn only where a config or a user asks for it: it shows what another shows, too.
     along_axis : bool
@@ -158,7 +166,7 @@ def figure(
     """
 
     def declare(make: _Make) -> _Make:
-        FIGURES[name] = Declared(partial(make, **settings), on_demand, along_axis)
+        FIGURES[name] = Declared(partial(make, **settings), needs, on_demand, along_axis)
         return make
 
     return declare

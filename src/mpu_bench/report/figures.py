@@ -168,7 +168,10 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     drawable = _drawable(results, name, against)
     if not drawable:
         raise StoreError(
-            f"{results}: has no data for {'a figure' if name in (None, EVERY) else f'the figure {name!r}'}"
+            f"{results}: has no data for a figure"
+            if name is None or name == EVERY
+            else f"{results}: does not fit the figure {name!r}, which needs {FIGURES[name].needs}; draw another "
+            "(--figure all draws those that fit), or print the numbers with mpu-bench show"
         )
     return drawable
 

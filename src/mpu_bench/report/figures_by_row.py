@@ -22,7 +22,7 @@ _LEAST_RANKED, _LEAST_COMMON = 3, 2  # of ranks that say more than a number for 
 _MOST_SOLVERS = 16  # of a diagram that can be read
 
 
-@figure("ranks")
+@figure("ranks", needs="3 to 16 settings of solvers, measured on the same 2 datasets or more")
 def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure:
     """Return average ranks over datasets, with Nemenyi's critical difference."""
     rows = parts.contestants(rows)
@@ -86,12 +86,13 @@ def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
 
 
 _LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
+_LENGTHS = "comparable values at 3 lengths of the same data or more"
 _LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
 _MOST_BARS = 16  # of a dataset, which colours and shades still tell apart
 
 
-@figure("budget", quantity="test_error")
-@figure("online-budget", quantity="online_error")
+@figure("budget", needs="2 budgets or more", quantity="test_error")
+@figure("online-budget", needs="2 budgets or more", quantity="online_error")
 def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None, quantity: str) -> Figure | None:
     """Return the figure of an error against the budget."""
     known = [row for row in rows if row.means.get(quantity) is not None]
@@ -136,8 +137,8 @@ def _budget(row: Row) -> float:
     return float(row.budget_vectors or 0)
 
 
-@figure("length", quantity="train_seconds")
-@figure("length-vectors", quantity="support_vectors")
+@figure("length", needs=_LENGTHS, quantity="train_seconds")
+@figure("length-vectors", needs=_LENGTHS, quantity="support_vectors")
 def against_length(
     rows: Sequence[Row], _curves: Sequence[Row], _against: str | None, quantity: str, title: str = ""
 ) -> Figure:
@@ -207,14 +208,14 @@ def _with_speed_up(row: Row, other: Row) -> Row:
     return replace(row, means={**row.means, "speed_up": None, **measured}, published=published)
 
 
-@figure("speed-up")
+@figure("speed-up", needs=_LENGTHS)
 def speed_up(rows: Sequence[Row], curves: Sequence[Row], against: str | None) -> Figure | None:
     """Return how many times as fast as the first solver the others are, against the length of the data."""
     first, ratios = with_speed_ups(rows)
     return against_length(ratios, curves, against, "speed_up", f"speed-up over {first}")
 
 
-@figure("scaling", on_demand=True)
+@figure("scaling", needs=_LENGTHS, on_demand=True)
 def scaling(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, speed-up, seconds and vectors against the length of the data: a column for each series."""
     first, ratios = with_speed_ups(rows)
@@ -248,7 +249,7 @@ def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
     return Figure("", caption, drawn, len(columns) if len(drawn) == len(panels) else 0)
 
 
-@figure("parameter")
+@figure("parameter", needs="one parameter that varies, with 3 values or more of every solver on every dataset")
 def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, or the margin, and seconds against a parameter of which every solver has tried several."""
     rows = parts.contestants(rows)
@@ -291,7 +292,7 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
     return Panel(rows[0].dataset, name, heading, tuple(series), x_log, y_log)
 
 
-@figure("bars")
+@figure("bars", needs="2 solvers or more on 3 datasets or more, in 16 settings at most")
 def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies and seconds side by side, by dataset; of a sweep over many settings, none."""
     measured = _with_accuracy(rows)
@@ -308,7 +309,7 @@ def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> F
     return Figure("", "accuracy and seconds by dataset", tuple(panels), columns=1)
 
 
-@figure("speed-up-bars", on_demand=True)
+@figure("speed-up-bars", needs="the seconds of one setting of the first solver on 3 datasets or more", on_demand=True)
 def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies, and how many times as fast as the first solver the others are, by dataset."""
     measured = _with_accuracy(rows)

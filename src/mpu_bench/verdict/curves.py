@@ -174,16 +174,20 @@ def _p_over_axis(excess: Array, errors: Array, of: Curve, than: Curve, positions
 def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
     points = []
     for point in statement.points():
-        curve = _curve(statement, _curve_rows(statement, evidence, statement.of, point))
-        if curve is None:
+        rows = _curve_rows(statement, evidence, statement.of, point)
+        if (curve := _curve(statement, rows)) is None:
             points.append(Point(name_of(point), Verdict.NOT_RUN))
             continue
-        points.append(Point(name_of(point), *_at_critical_point(statement, curve)))
+        points.append(Point(name_of(point), *_at_critical_point(statement, curve, rows)))
     return points
 
 
-def _at_critical_point(statement: CriticalStatement, curve: Curve) -> tuple[Verdict | None, str]:
+def _at_critical_point(
+    statement: CriticalStatement, curve: Curve, rows: Sequence[Summary]
+) -> tuple[Verdict | None, str]:
     """Return what a curve says of a critical point, in words; nothing where it ends too early to say."""
+    if stopped_before(rows, statement.against, math.inf):
+        return Verdict.INCONCLUSIVE, "a run was stopped: its last value is not what it comes to"
     if curve.y[-1] <= 0:
         return None, "its last value is 0, of which nothing is a multiple"
     x, ratio = curve.x / curve.x[-1], curve.y / curve.y[-1]
