@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,11 @@ class DatasetChoice:
     label: str
     classes: tuple[str, ...]
     split: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The card's name and the options as text: equal where the data are."""
+        return self.name, json.dumps(dict(self.options), sort_keys=True)
 
 
 @dataclass(frozen=True)

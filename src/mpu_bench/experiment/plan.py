@@ -5,7 +5,6 @@ The key of a result depends on the content of the data: without them, a run has 
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -89,11 +88,8 @@ def marks_of(experiment: Experiment, runs: Plan) -> list[Mark]:
 
 def _settings_ids(runs: Plan) -> list[str]:
     """Return `settings_id` of every run, computed once for all seeds of a solver."""
-    known: dict[tuple[int, int, int], str] = {}
     keys = [(id(run.dataset), id(run.solver), id(run.settings)) for run in runs]
-    for key, run in zip(keys, runs, strict=True):
-        if key not in known:
-            known[key] = settings_id(run, runs.of_seconds(run))
+    known = {key: settings_id(run, runs.of_seconds(run)) for key, run in dict(zip(keys, runs, strict=True)).items()}
     return [known[key] for key in keys]
 
 
@@ -260,8 +256,6 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
 
 # ------------------------------------------------------------------ keys of results
 
-Dataset = tuple[str, str]  # the card's name and its options, as text
-
 INDISPENSABLE = ("nu", "seconds")  #: results without which a run cannot be executed, and on which its key depends
 
 
@@ -309,7 +303,7 @@ class PlannedRun:
 def inspect(runs: Plan, home: DataDirectory) -> list[PlannedRun]:
     """Return each run with its description and key, without fetching, preparing or loading anything."""
     descriptions = {key: _describe(*named, home) for key, named in _datasets(runs).items()}
-    return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
+    return [_with_id(run, descriptions[run.dataset.key], runs) for run in runs]
 
 
 def prepare_data(
@@ -317,21 +311,17 @@ def prepare_data(
 ) -> list[PlannedRun]:
     """Fetch and prepare the data of the chosen runs that can be executed; an unavailable dataset becomes a reason."""
     needed = _datasets([run for run in chosen if not solvers.not_installed(run.solver.name)])
-    descriptions: dict[Dataset, Description | str] = {}
+    descriptions: dict[tuple[str, str], Description | str] = {}
     for key, named in _datasets(runs).items():
         described = _describe(*named, home)
         if key in needed and isinstance(described, Description) and described.state != "prepared":
             described = pool.prepare(*named, home, limits, progress) or _describe(*named, home)
         descriptions[key] = described
-    return [_with_id(run, descriptions[_dataset(run)], runs) for run in runs]
+    return [_with_id(run, descriptions[run.dataset.key], runs) for run in runs]
 
 
-def _datasets(runs: Sequence[Run]) -> dict[Dataset, tuple[str, Mapping[str, Any]]]:
-    return {_dataset(run): (run.dataset.name, run.dataset.options) for run in runs}
-
-
-def _dataset(run: Run) -> Dataset:
-    return run.dataset.name, json.dumps(dict(run.dataset.options), sort_keys=True)
+def _datasets(runs: Sequence[Run]) -> dict[tuple[str, str], tuple[str, Mapping[str, Any]]]:
+    return {run.dataset.key: (run.dataset.name, run.dataset.options) for run in runs}
 
 
 def _describe(name: str, options: Mapping[str, Any], home: DataDirectory) -> Description | str:
@@ -355,7 +345,7 @@ def _with_id(run: Run, described: Description | str, plan: Plan) -> PlannedRun:
 
 def placeholder_fingerprint(run: Run) -> str:
     """Return what replaces the fingerprint of unavailable data."""
-    return f"unavailable: {' '.join(_dataset(run))}"
+    return f"unavailable: {' '.join(run.dataset.key)}"
 
 
 def settled_run_id(run: Run, fingerprint: str, plan: Plan) -> str:

@@ -190,9 +190,8 @@ def settings_id(run: Run, seconds_of: Run | None = None) -> str:
     seconds_of : Run or None
         The run that says how many seconds this one gets.
     """
-    data = json.dumps([run.dataset.name, dict(run.dataset.options)], sort_keys=True, default=to_json)
     needed = [repr(run.solver.tuning), "" if seconds_of is None else settings_id(seconds_of)]
-    return run_id(replace(run, seed=0), data, needed)
+    return run_id(replace(run, seed=0), " ".join(run.dataset.key), needed)
 
 
 def _without_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

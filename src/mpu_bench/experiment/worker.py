@@ -243,7 +243,7 @@ class RunExecutor:
         """Return the problem of a run, which is the last one's if its data are the same, and its kernel."""
         self.send(Phase("loading"))
         dataset = task.run.dataset
-        key = (dataset.name, repr(sorted(dataset.options.items())), task.home)
+        key = (dataset.key, task.home)
         loaded = self._problem
         if loaded is None or loaded[0] != key or task.fingerprint not in ("", loaded[1].fingerprint):
             loaded = self._problem = None  # its memory is free before the next is loaded

@@ -383,12 +383,11 @@ class ClusterPool(Pool):
 
     def _data_of(self, task: Task) -> _Data:
         dataset = task.run.dataset
-        key = dataset.name, repr(sorted(dataset.options.items()))
-        if key not in self._data:
+        if dataset.key not in self._data:
             card = catalog.card(dataset.name, dataset.options)
             size = sum(path.stat().st_size for path in prepared_folder(card, task.home).glob("*.npy"))
-            self._data[key] = _Data(card, portable_options(dataset), size)
-        return self._data[key]
+            self._data[dataset.key] = _Data(card, portable_options(dataset), size)
+        return self._data[dataset.key]
 
     def _send_dataset(self, run: _Run) -> None:
         """Send the prepared dataset of a run to its machine, unless it is there.
