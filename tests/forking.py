@@ -22,7 +22,7 @@ class Forking(Candidate):
     note: str = ""  #: the file in which that process writes its number
     floats: int = 0  #: that it takes
 
-    def made(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
+    def build(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
         return self
 
     def fit(self, X: Any, y: Any) -> Forking:
@@ -39,5 +39,5 @@ class Forking(Candidate):
 class Slow(Candidate):
     """A candidate that takes as long as its C asks for, and has no end that could be set."""
 
-    def made(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
+    def build(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
         return SVC(**setting)

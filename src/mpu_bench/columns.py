@@ -82,9 +82,9 @@ class Quantity(Column):
         How people read it, as in ``format(value, ".3g")``.
     better : {"lower", "higher", ""}
         Which way a verdict may call better than published.
-    held : {"count", "value", "error", ""}
-        How it is held to earlier results: counts and values to be equal on the same kind of processor, errors by a test
-        of proportions on another.
+    kind : {"count", "value", "error", ""}
+        How it is compared with earlier results: counts and values must be equal on the same kind of processor, errors
+        pass a test of proportions on another.
     is_share : bool
         Whether it is a share of wrong, or right, answers: zero says something, and a constant answer has one, too.
     rows : str
@@ -112,7 +112,7 @@ class Quantity(Column):
     scale: float = 1.0
     format: str = ".4g"
     better: Literal["lower", "higher", ""] = ""
-    held: Literal["count", "value", "error", ""] = ""
+    kind: Literal["count", "value", "error", ""] = ""
     is_share: bool = False
     rows: str = ""
     published: str = ""

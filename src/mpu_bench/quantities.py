@@ -178,16 +178,16 @@ class Record:
     steps: int | None = measured("presentations that changed the hypothesis", format=".3g", in_runs=False,
         in_curves=True, averaged=False)
     kernel_evaluations: int | None = measured("kernel values that the algorithm uses, cached or not", format=".3g",
-        held="count", in_curves=True, on_page=13, in_terminal=14, rank=5, in_exports=True, is_none_at_zero=True)
+        kind="count", in_curves=True, on_page=13, in_terminal=14, rank=5, in_exports=True, is_none_at_zero=True)
     kernel_computed: int | None = measured("kernel values really computed, after caches and symmetry",
         title="kernel values computed", format=".3g", in_curves=True)
-    inner_products: int | None = measured("d-dimensional inner products of linear solvers", format=".3g", held="count",
+    inner_products: int | None = measured("d-dimensional inner products of linear solvers", format=".3g", kind="count",
         in_curves=True, on_page=14)
     updates: int | None = measured("changes of the hypothesis; a multiple update counts its multiplicity",
-        format=".3g", held="count", in_curves=True, on_page=10, in_terminal=10, rank=8, goes_with="margin_fraction")
-    passes: float | None = measured("examples seen / n", format=".3g", held="count", in_curves=True, on_page=16,
+        format=".3g", kind="count", in_curves=True, on_page=10, in_terminal=10, rank=8, goes_with="margin_fraction")
+    passes: float | None = measured("examples seen / n", format=".3g", kind="count", in_curves=True, on_page=16,
         in_terminal=13, rank=6)
-    support_vectors: int | None = measured("vectors of the model; none of a linear one", format=".0f", held="count",
+    support_vectors: int | None = measured("vectors of the model; none of a linear one", format=".0f", kind="count",
         published="support_vectors", in_curves=True, on_page=15, in_terminal=15, rank=4, in_exports=True,
         is_none_at_zero=True)
 
@@ -199,7 +199,7 @@ class Record:
             return None
         return float(100 * self.support_vectors / self.n)
 
-    objective: float | None = measured("primal objective of the model", format=".7g", better="lower", held="value",
+    objective: float | None = measured("primal objective of the model", format=".7g", better="lower", kind="value",
         published="objective", in_curves=True, on_page=1, in_terminal=1, rank=1, in_exports=True, has_spread=True)
     dual_objective: float | None = measured("dual objective, a lower bound of the optimum", format=".7g",
         in_curves=True)
@@ -208,9 +208,9 @@ class Record:
     suboptimality: float | None = measured("objective / optimum - 1, where the config sets optimum: true",
         format=".1e", better="lower", in_curves=True, on_page=2, in_terminal=2, rank=2)
     train_error: float | None = measured("share of training examples with a wrong label", title="training error, %",
-        better="lower", held="error", rows="n", in_curves=True, **_SHARE)
+        better="lower", kind="error", rows="n", in_curves=True, **_SHARE)
     test_error: float | None = measured("share of test examples with a wrong label", title="test error, %",
-        better="lower", held="error", rows="n_test", in_curves=True, **_SHARE)
+        better="lower", kind="error", rows="n_test", in_curves=True, **_SHARE)
 
     @property
     @_follows("test_error in percent", rows="n_test", published="test_error_percent", title="test error, %",
@@ -235,7 +235,7 @@ class Record:
     positives_found: float | None = measured("share of the positive test examples with the right label",
         title="positives found, %", **_SHARE)
     online_error: float | None = measured("wrong predictions / examples seen, of online solvers",
-        title="online error, %", better="lower", held="error", rows="n", in_curves=True, **_SHARE)
+        title="online error, %", better="lower", kind="error", rows="n", in_curves=True, **_SHARE)
 
     @property
     @_follows("online_error in percent", title="online error, %", better="lower", on_page=5, in_terminal=5, rank=3,

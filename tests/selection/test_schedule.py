@@ -146,7 +146,7 @@ def test_every_candidate_can_be_made_with_every_setting(metric: str) -> None:
     assert len({each.name for each in found}) == len(found)
     for each in found:
         for setting in each.settings():
-            made = each.made(setting, 0, 1.0)
+            made = each.build(setting, 0, 1.0)
             parameters = getattr(made, "steps", [("", made)])[-1][1].get_params()
             assert parameters.items() >= setting.items()
             weights = "balanced" if metric == "f1" else None

@@ -38,7 +38,7 @@ class Recorded(Candidate):
     told: list[float] = field(default_factory=list)
     classified: Classifier = field(default_factory=Classifier)
 
-    def made(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
+    def build(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
         self.told.append(seconds)
         return self.classified
 

@@ -116,7 +116,7 @@ def test_a_folder_is_held_to_what_is_kept_of_it(tmp_path):
     place = stored.accept(folder, tmp_path / "baseline")
     for each, runs in ((folder, 2), (place, 0)):
         same = baseline.check(each, tmp_path / "baseline")
-        assert (same.has_changed, len(same.runs), same.kept) == (False, runs, place)
+        assert (same.has_changed, len(same.runs), same.baseline) == (False, runs, place)
     other = baseline.check(made_up.results(tmp_path / "later", error=0.2), tmp_path / "baseline")
     assert other.has_changed
     assert [[mismatch[1:3] for mismatch in run.mismatches] for run in other.runs] == [[("20", "15")], [("21", "16")]]
@@ -129,7 +129,7 @@ def test_what_the_baseline_does_not_keep_has_not_changed(tmp_path):
     folder = made_up.results(tmp_path)
     for kept in (None, tmp_path / "baseline"):
         found = baseline.check(folder, kept)
-        assert (found.kept, found.has_changed, found.differs) == (None, False, True)
+        assert (found.baseline, found.has_changed, found.differs) == (None, False, True)
 
 
 def test_a_run_that_breaks_is_a_change(tmp_path):

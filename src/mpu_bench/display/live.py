@@ -82,7 +82,7 @@ class Alike:
         """Whether neither an estimate nor a run says how long they take."""
         return self.expected is None and not self.ended and self.left > 0
 
-    def each(self, pace: float) -> float:
+    def run_seconds(self, pace: float) -> float:
         """Return about how long each takes, where runs take ``pace`` times as long as expected."""
         if self.expected is None:
             return self.seconds / max(1, self.ended)
@@ -160,9 +160,9 @@ class Overall:
         foreseen = [(alike, alike.expected) for alike in every if alike.expected is not None]
         expected = sum(alike.ended * seconds for alike, seconds in foreseen)
         pace = (sum(alike.seconds for alike, _ in foreseen) + _NOISE) / (expected + _NOISE)
-        done, left = sum(alike.seconds for alike in every), sum(alike.left * alike.each(pace) for alike in every)
+        done, left = sum(alike.seconds for alike in every), sum(alike.left * alike.run_seconds(pace) for alike in every)
         for run in [*self.under_way.values()]:
-            taken, needed = time.monotonic() - run.began, run.alike.each(pace)
+            taken, needed = time.monotonic() - run.began, run.alike.run_seconds(pace)
             done, left = done + taken, left + max(needed - taken, _OVERDUE * taken) - needed
         return done, left
 
@@ -346,8 +346,10 @@ class Display:
 
     def _planned(self, todo: Todo) -> None:
         self._names, self._overall = Names(todo.plan), Overall(todo.runs, todo.seconds)
-        if todo.kept:
-            self._console.tell(f"{number_of_runs(todo.kept)} finished before, {number_of_runs(len(todo.runs))} to do")
+        if todo.finished:
+            self._console.tell(
+                f"{number_of_runs(todo.finished)} finished before, {number_of_runs(len(todo.runs))} to do"
+            )
         if todo.runs and self._has_table:
             self._start()
 

@@ -63,7 +63,7 @@ class Todo:
         All its runs.
     runs : sequence of Run
         Those that are executed now.
-    kept : int
+    finished : int
         How many of the chosen runs have a result.
     seconds : sequence of float or None
         About how long each run takes, where that is known.
@@ -71,7 +71,7 @@ class Todo:
 
     plan: Sequence[Run]
     runs: Sequence[Run]
-    kept: int
+    finished: int
     seconds: Sequence[float | None]
 
 

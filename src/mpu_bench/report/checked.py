@@ -46,11 +46,13 @@ def cell_text(cell: Cell) -> str:
 
 def summaries(checks: Sequence[Check]) -> list[str]:
     """Return a sentence for each folder that has changed from the baseline, and one for all others."""
-    unknown = [check.name for check in checks if check.kept is None]
-    same = [check for check in checks if check.kept is not None and not check.has_changed]
+    unknown = [check.name for check in checks if check.baseline is None]
+    same = [check for check in checks if check.baseline is not None and not check.has_changed]
     lines = [_summary(check) for check in checks if check.has_changed or [check] == same]
     if len(same) > 1:
-        judged = "under the current rules" if all(check.is_kept for check in same) else f"{_compared(same)} compared"
+        judged = (
+            "under the current rules" if all(check.is_baseline for check in same) else f"{_compared(same)} compared"
+        )
         lines.append(f"{len(same)} experiments, {judged}: nothing changed")
     return lines + ([f"not in the baseline: {', '.join(unknown)}"] if unknown else [])
 
@@ -59,15 +61,15 @@ def _summary(check: Check) -> str:
     runs, verdicts = sum(bool(run.mismatches) for run in check.runs), sum(change.is_fault for change in check.changes)
     changed = " and ".join(_counted(*pair) for pair in ((runs, "run"), (verdicts, "verdict")) if pair[0])
     outcome = f"{changed or 'nothing'} changed"
-    if check.is_kept:
+    if check.is_baseline:
         return f"{check.name}, under the current rules: {outcome}"
     room = "counts must be equal" if check.exact else "processors or library versions differ, or are not recorded"
-    return f"{check.name}, {_compared([check])} compared with {check.kept} ({room}): {outcome}"
+    return f"{check.name}, {_compared([check])} compared with {check.baseline} ({room}): {outcome}"
 
 
 def _compared(checks: Sequence[Check]) -> str:
     """Return how many runs were compared, of how many that the baseline has if not all."""
-    runs, kept = sum(len(check.runs) for check in checks), sum(check.kept_runs for check in checks)
+    runs, kept = sum(len(check.runs) for check in checks), sum(check.baseline_runs for check in checks)
     return _counted(runs, "run") if runs >= kept else f"{runs} of the baseline's {_counted(kept, 'run')}"
 
 
@@ -84,13 +86,13 @@ def _object(check: Check) -> dict[str, object]:
     return {
         "experiment": check.name,
         "folder": check.folder.as_posix(),
-        "baseline": None if check.kept is None else check.kept.as_posix(),
+        "baseline": None if check.baseline is None else check.baseline.as_posix(),
         "changed": check.has_changed,
         "differs": check.differs,
         "counts": count_verdicts(check.cells),
         "verdicts": [cell.written() for cell in check.cells],
         "runs": len(check.runs),
-        "baseline_runs": check.kept_runs,
+        "baseline_runs": check.baseline_runs,
         "changes": [line._asdict() for line in lines(check)],
     }
 

@@ -134,7 +134,7 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
     if fit.candidate.classifier in warm:
         return
     if fit.candidate.is_own:  # external solvers have nothing to compile, and no end that could be set
-        classifier = fit.candidate.made(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
+        classifier = fit.candidate.build(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
         few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
         classifier.fit(*few).predict(few[0])
     warm.add(fit.candidate.classifier)
@@ -154,7 +154,7 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     for index, (X, y) in enumerate(parts):
         left = fit.seconds * _SHARE_OF_TRAINING - clock.seconds
         most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - index)
-        classifier = fit.candidate.made(fit.setting, data.seed, most)
+        classifier = fit.candidate.build(fit.setting, data.seed, most)
         before = clock.seconds
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -79,25 +79,25 @@ class Check(ExperimentCells):
     Attributes
     ----------
     folder : the folder.
-    kept : where the baseline keeps it; None if it does not, or was not asked.
+    baseline : where the baseline has it; None if it does not, or was not asked.
     runs : how each run that both have differs, and `exact`, whether the machines leave no room for that.
-    kept_runs : how many the baseline has finished.
+    baseline_runs : how many it has finished there.
     changes : verdicts that are others than those kept.
     slower : which runs have become slower, and by how much; no failure.
     """
 
     folder: Path
-    kept: Path | None = None
+    baseline: Path | None = None
     exact: bool = False
     runs: Sequence[Difference] = ()
-    kept_runs: int = 0
+    baseline_runs: int = 0
     changes: Sequence[Change] = ()
     slower: Sequence[tuple[str, str]] = ()
 
     @property
-    def is_kept(self) -> bool:
+    def is_baseline(self) -> bool:
         """Whether the folder is the baseline's own, held to the verdicts that were accepted with it."""
-        return self.kept is not None and self.kept.resolve() == self.folder.resolve()
+        return self.baseline is not None and self.baseline.resolve() == self.folder.resolve()
 
     @property
     def has_changed(self) -> bool:
@@ -124,14 +124,14 @@ def check(folder: Path, baseline: Path | None) -> Check:
     target = baseline / result.name if baseline is not None else None
     if target is None or not is_file(target / RUNS):
         return result
-    result = replace(result, kept=target, exact=True)
-    if result.is_kept:
+    result = replace(result, baseline=target, exact=True)
+    if result.is_baseline:
         return replace(result, changes=changed(result.cells, cells(target), None, exact=True))
     before = regression.read(target)
     exact, runs = regression.same_machine(now, before), regression.differences(now, before)
     changes, slower = changed(result.cells, cells(target), runs, exact), regression.slower(now, before)
-    kept_runs = sum(record.is_finished for record in before.records)
-    return replace(result, exact=exact, runs=runs, kept_runs=kept_runs, changes=changes, slower=slower)
+    baseline_runs = sum(record.is_finished for record in before.records)
+    return replace(result, exact=exact, runs=runs, baseline_runs=baseline_runs, changes=changes, slower=slower)
 
 
 def changed(

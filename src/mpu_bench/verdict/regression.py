@@ -28,7 +28,7 @@ from mpu_bench.results.machines import comparable, located
 
 _KEY = ("dataset", "split", "solver", "kernel", "budget_vectors", "seed", "tuned", "trial")
 _COUNTS, _VALUES, _ERRORS = (
-    [quantity for quantity in DECLARED.values() if quantity.held == kind] for kind in ("count", "value", "error")
+    [quantity for quantity in DECLARED.values() if quantity.kind == kind] for kind in ("count", "value", "error")
 )
 _SLOWER = 3.0  # times the earlier ratio of seconds
 _MEASURABLE = 0.2  # seconds
@@ -151,7 +151,7 @@ def _mismatches(left: Record, right: Record, rounding: Mapping[str, float] | Non
     """Return what differs by more than it may; without a rounding to allow for, all must be equal."""
     mismatches = []
     for quantity in (*_COUNTS, *_VALUES):
-        least = 0.0 if quantity.held == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
+        least = 0.0 if quantity.kind == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
         mismatches += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
     return mismatches + _errors(left, right, rounding or {})
 

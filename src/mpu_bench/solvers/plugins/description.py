@@ -48,14 +48,14 @@ class SolverDescription:
         Its class attributes.
     parameters : list of tuple
         Name and type of each, and the default if there is one. A type that this module does not know is ``Any``.
-    own : frozenset of str
-        The `METHODS` that are its own, which must be asked.
+    overridden : frozenset of str
+        The `METHODS` that it overrides, which must be asked.
     """
 
     class_name: str
     facts: dict[str, Any]
     parameters: list[tuple[Any, ...]]
-    own: frozenset[str]
+    overridden: frozenset[str]
 
 
 def describe(solver: type[Solver], path: Path) -> SolverDescription:

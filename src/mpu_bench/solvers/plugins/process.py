@@ -41,7 +41,7 @@ def describe(source: PluginSource) -> list[SolverDescription]:
         Naming the file and, where it is known, the line in it, and the cause.
     """
     described = _start(source)
-    if not any(description.own for description in described):
+    if not any(description.overridden for description in described):
         end(source)
     return described
 

@@ -26,7 +26,7 @@ class StandIn(Solver):
     """What is known of a plugin's solver; what only its own code knows is asked of the process that has imported it."""
 
     source: ClassVar[PluginSource]
-    own: ClassVar[frozenset[str]] = frozenset()  #: methods that only its own code has
+    overridden: ClassVar[frozenset[str]] = frozenset()  #: methods that only its own code has
     known: ClassVar[dict[bytes, Any]]  #: answers, by their questions
 
     def __post_init__(self) -> None:
@@ -35,12 +35,12 @@ class StandIn(Solver):
             super().__post_init__()
         except TypeError as error:  # of a default that is of another type
             raise ConfigError(f"{self.source.path}: solver '{self.name}': {error}") from None
-        if "__post_init__" in self.own:
+        if "__post_init__" in self.overridden:
             self._ask("accept", vars(self))
 
     def check_kernel(self, kernel: Kernel) -> None:  # noqa: D102
         super().check_kernel(kernel)
-        if "check_kernel" in self.own:
+        if "check_kernel" in self.overridden:
             self._ask("accept", vars(self), kernel)
 
     def start(self, *_: Any) -> NoReturn:  # noqa: D102
@@ -54,7 +54,7 @@ class StandIn(Solver):
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: D102
-        if "objective_of" not in cls.own:
+        if "objective_of" not in cls.overridden:
             return super().objective_of(parameters)
         text = cls._ask("objective_of", parameters)
         if not isinstance(text, str) or len(text) > _MOST_CHARACTERS or not text.isprintable():
@@ -65,7 +65,7 @@ class StandIn(Solver):
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: D102
-        if "optimum_solver" not in cls.own:
+        if "optimum_solver" not in cls.overridden:
             return super().optimum_solver(parameters, linear)
         try:
             return _OPTIMUM.validate_python(cls._ask("optimum_solver", parameters, linear))
@@ -85,7 +85,7 @@ class StandIn(Solver):
 
 def stand_in(described: SolverDescription, source: PluginSource) -> type[StandIn]:
     """Return the class that takes the place of a solver."""
-    more = {"__module__": source.module_name, "source": source, "own": described.own, "known": {}}
+    more = {"__module__": source.module_name, "source": source, "overridden": described.overridden, "known": {}}
     return dataclasses.make_dataclass(
         described.class_name,
         described.parameters,
