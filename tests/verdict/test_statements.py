@@ -506,9 +506,8 @@ def test_a_run_that_ends_too_early_says_nothing_of_a_critical_point(values, word
 
 
 def test_the_end_of_a_run_that_was_stopped_is_no_critical_point():
-    stopped = [run(solver="sbp", seed=seed, ended_by=Ending.SECONDS, kernel_evaluations=9e4) for seed in range(10)]
     for values in ({1: 0.5, 2: 0.45, 3: 0.11, 10: 0.1}, {1: 0.5, 2: 0.3, 4: 0.15, 8: 0.12, 10: 0.1}):
-        verdict, points = judged(CRITICAL, stopped, curve(values))
+        verdict, points = judged(CRITICAL, [run(solver="sbp")], stopped(values, Ending.SECONDS))
         assert verdict == points[0].verdict == Verdict.INCONCLUSIVE
         assert points[0].words == "a run was stopped: its last value is not what it comes to"
 
