@@ -247,6 +247,8 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
         ({}, {"a": float("nan")}, True, "the feature 'a' is nan; it must be a finite number or a string"),
         ({}, {"a": None}, True, "the feature 'a' is None; it must be a finite number or a string"),
         ({}, {"a": 10**400}, True, "the feature 'a' is 10*; it must be a finite number or a string"),
+        ({}, {1: 2.0, "1": 3.0}, True, "two features of an example are called '1'; give one of them another name"),
+        ({}, {"a": 1}, [True], "the label .True. is not in classes"),
         ({"gamma": -1.0}, {"a": 1}, True, "gamma is -1.0; it must be above 0"),
         ({"kernel": "rfb"}, {"a": 1}, True, "kernel is 'rfb'; it must be one of"),
     ],
@@ -313,7 +315,8 @@ def test_short_streams_are_learned() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("classes", frozenset("a")), ("classes", "ab"), ("classes", ["a"]), ("classes", ["a", "a"]),
-     ("classes", [0, np.nan]), ("n_features", 2.5), ("n_features", 0),
+     ("classes", [0, np.nan]), ("classes", [[1], [2]]), ("classes", np.eye(2)), ("n_features", 2.5), ("n_features", 0),
+     ("n_features", True),
      ("seed", -1), ("seed", 0.5), ("seed", "a")],
     ids=str,
 )  # fmt: skip

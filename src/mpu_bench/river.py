@@ -76,12 +76,15 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         """Reject wrong parameters, and know no feature yet."""
         if isinstance(self.classes, str) or not isinstance(self.classes, Sequence | np.ndarray):
             raise ValueError(f"classes is {self.classes!r}; it must be a list of labels")
-        labels = list(self.classes)
-        if len(labels) < 2 or any(sum(other == label for other in labels) != 1 for label in labels):  # NaN: 0
+        try:
+            self._indices = {label: index for index, label in enumerate(self.classes) if label == label}  # noqa: PLR0124 - NaN
+        except (TypeError, ValueError):
+            raise ValueError(f"classes is {self.classes!r}; a label must be a word, a number or a tuple") from None
+        if not 2 <= len(self._indices) == len(self.classes):
             raise ValueError(f"classes is {self.classes!r}; it must name at least two labels, each once")
         numbers: Any = {"n_features": (self.n_features, 1), "seed": (self.seed or 0, 0)}
         for name, (number, least) in numbers.items():
-            if not isinstance(number, Integral) or number < least:
+            if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
                 raise ValueError(f"{name} is {number!r}; it must be a whole number from {least} on")
         self._columns: dict[str, int] = {}
         self._is_full = False  # and it was said
@@ -180,16 +183,19 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         return learner
 
     def _label(self, y: Any) -> int:
-        for index, label in enumerate(self.classes):
-            if label == y:
-                return index
-        raise ValueError(f"the label {y!r} is not in classes: {list(self.classes)}; give all labels")
+        try:
+            return self._indices[y]
+        except (KeyError, TypeError):
+            raise ValueError(f"the label {y!r} is not in classes: {list(self.classes)}; give all labels") from None
 
     def _row(self, x: Mapping[Any, Any], new_names: bool) -> NDArray[np.float64]:
         row, entries = np.zeros((1, self.n_features)), {}
         for name, value in x.items():
             is_word = isinstance(value, str)
-            entries[f"{name}={value}" if is_word else str(name)] = 1.0 if is_word else _number(name, value)
+            key = f"{name}={value}" if is_word else str(name)
+            if key in entries:
+                raise ValueError(f"two features of an example are called '{key}'; give one of them another name")
+            entries[key] = 1.0 if is_word else _number(name, value)
         if new_names and not self.hashing:
             for key in sorted(entries.keys() - self._columns.keys()):  # in whatever order an example names them
                 self._give_column(key)

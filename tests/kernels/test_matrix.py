@@ -142,3 +142,12 @@ def test_inner_products_too_large_for_single_precision_are_refused_whatever_the_
     assert (
         kernel_matrix.build(rows, 2, Polynomial(1e-41, 0.0, 3)).kept.dtype == np.float64
     )  # such a scale is none in single
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-200])
+def test_rows_whose_squares_vanish_are_refused_where_they_count(scale):
+    rows = Dense(np.full((2, 2), scale))
+    with pytest.raises(DataError, match="too small for floating point; scale the features up"):
+        kernel_matrix.checked_norms(rows, Linear(), np.dtype(np.float64))
+    for others, kernel in ((rows, Gaussian(1.0)), (Dense(np.zeros((2, 2))), Linear())):
+        assert kernel_matrix.checked_norms(others, kernel, np.dtype(np.float64)).max() <= scale

@@ -141,6 +141,16 @@ def test_tables_of_other_libraries_are_taken_by_their_names_too() -> None:
     assert np.array_equal(model.scores(Frame({name: named[name] for name in names[::-1]})), model.scores(values))
 
 
+def test_values_that_are_not_there_are_one_message() -> None:
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES)
+    lazy = Frame(dict.fromkeys("ab", None))
+    lazy.collect = list  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match=r"a lazy table, .* give what its collect\(\) returns"):
+        model.predict(lazy)
+    with pytest.raises(DataError, match="row 2 contains a value that is not a finite number"):
+        model.predict(pd.DataFrame([[1.0] * FEATURES, [pd.NA] * FEATURES]))
+
+
 def test_a_label_that_no_class_has_is_one_message() -> None:
     with pytest.raises(DataError, match=r"row 2: its label 'x' is none of the model's: <=50K, 0, >50K, 1"):
         table_model().score(FRAME, ["0", "x", "1"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mpu_bench import solvers
 from mpu_bench.core.solver import Measures, Status, Until
+from mpu_bench.errors import DataError
 from mpu_bench.solvers import certificates
 from oracles import linear_svm, toys
 from oracles.toys import train
@@ -135,3 +136,11 @@ def test_no_gap_is_below_that_of_exact_arithmetic(name, scale, far, C, presented
     assert measures.gap is None or 1 + Fraction(measures.gap) >= primal / dual
     if C * scale**2 <= 1.0 and not far and 0 < primal < 2 * dual:  # the bound on rounding is next to nothing
         assert measures.gap <= float(primal / dual - 1) + 1e-9
+
+
+def test_rows_whose_squares_vanish_are_refused():
+    matrix, labels = toys.real()
+    for scale in (1e-160, 1e-200):
+        with pytest.raises(DataError, match="too small for floating point; scale the features up"):
+            certificates.finite_squared_norms(toys.problem(matrix * scale, labels, "dense64"))
+    assert not certificates.finite_squared_norms(toys.problem(0 * matrix, labels, "dense64")).any()

@@ -183,7 +183,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
         kernel, self._mean_weight = self._kernel(X), 1.0 if weights is None else float(weights.mean())
         with as_value_error():
-            problem = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
+            problem = problem_of(self._augmented(rows_of(X)), labels, self._columns, self.classes_, weights)
             solver, state, stopped = self._trained(problem, kernel, self._seed())
             self._finish(solver, state, stopped, rows=problem.train, kernel=kernel, X=X)
         support = getattr(machines_of(self.model_), "support", None)
@@ -250,8 +250,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def _columns(self) -> int:
         return int(self.n_features_in_)
 
-    def _augmented(self, X: Any) -> Any:
-        return X
+    def _augmented(self, rows: Rows) -> Rows:
+        return rows
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
@@ -392,7 +392,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _scored(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of every row of what `validate_data` has let pass, shape (n, c)."""
-        return self.model_.scores(rows_of(self._as_trained()._augmented(X)))
+        return self.model_.scores(self._as_trained()._augmented(rows_of(X)))
 
     def _as_trained(self) -> Self:
         """Return a classifier with the parameters of its fit: those set since hold from the next one on."""

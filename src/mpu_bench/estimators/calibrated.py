@@ -12,8 +12,8 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mpu_bench.models.probabilities import Sigmoids
@@ -60,8 +60,10 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(labels))
         if weights is not None and not weights.all():
             weighted = np.flatnonzero(weights)  # the others are in no fold
-            X, y = _safe_split(other, *indexable(X, y), weighted)
-            labels, weights = labels[weighted], weights[weighted]
+            X = check_array(X, accept_sparse="csr")[weighted]
+            if get_tags(other).input_tags.pairwise:
+                X = X[:, weighted]
+            y, labels, weights = y[weighted], labels[weighted], weights[weighted]
         folds = min(_FOLDS, int(np.bincount(labels).min()))
         if folds < 2:
             raise ValueError("probability=True is fitted by cross-validation, which needs two rows of each class")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem
@@ -109,14 +108,6 @@ def problem_of(
     none = Dense(np.zeros((0, features), np.float32))
     names = tuple(map(str, classes))
     return Problem("X", rows, labels, none, np.zeros(0, np.int32), features, names, "", weights=weights)
-
-
-def with_ones(X: Any) -> Any:
-    """Return a copy of X with a column of ones after its own."""
-    ones: Any = np.ones((X.shape[0], 1), X.dtype)
-    if is_sparse(X):
-        return scipy.sparse.hstack([X, scipy.sparse.csr_array(ones)], format="csr")
-    return np.hstack([X, ones])
 
 
 def as_array(rows: Rows, features: int) -> Any:

@@ -22,7 +22,6 @@ from mpu_bench.estimators.parameters import (
     KernelFunction,
     as_it_was_if_refused,
     as_value_error,
-    one_of,
     regularization,
     warn,
 )
@@ -96,8 +95,9 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     max_iter: int | None = 10_000
 
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
-        margin = one_of(("soft", "hard"), margin=self.margin)
-        return self._new_solver("mpu", C=self.C, margin=margin, stop=self.tol, accuracy=self.accuracy, adaptive=True)
+        return self._new_solver(
+            "mpu", C=self.C, margin=self.margin, stop=self.tol, accuracy=self.accuracy, adaptive=True
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -282,7 +282,7 @@ class PegasosClassifier(IncrementalClassifier, BatchKernelClassifier, AugmentedC
             raise ValueError("class_weight='balanced' and multi_class='ovo' need all rows: use fit, or give others")
         weights = self._weights(X, labels, sample_weight)
         with as_value_error():
-            whole = problem_of(rows_of(self._augmented(X)), labels, self._columns, self.classes_, weights)
+            whole = problem_of(self._augmented(rows_of(X)), labels, self._columns, self.classes_, weights)
             problem, seed, c = Pieces(**vars(whole)), self._seed(), len(self.classes_)
             parts: list[Problem] = [one_against_rest(problem, label) for label in range(c)] if c > 2 else [problem]
             if begins:

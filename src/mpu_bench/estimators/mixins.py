@@ -19,11 +19,12 @@ from mpu_bench.core.rows import Dense, Rows
 from mpu_bench.core.solver import Solver, Until
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.expansions import coefficients_of, kernel_of, machines_of, with_machines
-from mpu_bench.estimators.inputs import rows_of, with_ones
+from mpu_bench.estimators.inputs import rows_of
 from mpu_bench.estimators.kernels import GivenValues, indices, is_precomputed, kernel_named
 from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of, warn
 from mpu_bench.kernels import Kernel, Precomputed
 from mpu_bench.kernels.matrix import DEFAULT_CACHE_MB, limited
+from mpu_bench.models.inputs import with_constant
 from mpu_bench.solvers.multiclass import Multiclass, Reduction, Trained
 
 #: what `multi_class` may be -> what it is called in a config
@@ -93,8 +94,8 @@ class AugmentedClassifier(TwoClassClassifier):
     def _columns(self) -> int:
         return int(self.n_features_in_) + bool(self.fit_intercept)
 
-    def _augmented(self, X: Any) -> Any:
-        return with_ones(X) if self.fit_intercept else X
+    def _augmented(self, rows: Rows) -> Rows:
+        return with_constant(rows, self.n_features_in_, 1.0) if self.fit_intercept else rows
 
     def sparsify(self) -> Self:
         """Let ``coef_`` be a CSR matrix until the next fit; scores stay as they are, from weights of all features."""
@@ -229,8 +230,8 @@ class KernelClassifier(SolverClassifier):
     def _columns(self) -> int:
         return 1 if is_precomputed(self.kernel) else super()._columns
 
-    def _augmented(self, X: Any) -> Any:
-        return X if is_precomputed(self.kernel) else super()._augmented(X)
+    def _augmented(self, rows: Rows) -> Rows:
+        return rows if is_precomputed(self.kernel) else super()._augmented(rows)
 
     def _cure(self, stopped: str, X: Any) -> str:
         return super()._cure(stopped, self._given.rows if is_precomputed(self.kernel) else X)

@@ -422,5 +422,4 @@ class BudgetedPegasosClassifier(OnlineClassifier):
         }  # fmt: skip
         if self.budget is None:
             return self._online("pegasos-multiclass", **common)
-        maintenance = one_of(("merging", "projection", "smallest", "random"), maintenance=self.maintenance)
-        return self._online("bpegasos", vectors=self.budget, maintenance=maintenance, **common)
+        return self._online("bpegasos", vectors=self.budget, maintenance=self.maintenance, **common)

@@ -159,11 +159,10 @@ def build(
     DataError
         If a squared norm is not finite, or a kernel value may be too large for the precision.
     """
-    norms = squared_norms(rows)
     if precision is None:
         precision = "single" if is_single_enough(rows, kernel) else "double"
     dtype = np.dtype(np.float32 if precision == "single" else np.float64)
-    refuse_overflow(norms, kernel, dtype)
+    norms = checked_norms(rows, kernel, dtype)
     n, diagonal = len(norms), kernel_diagonal(kernel, norms)
     store, norms = choose_layout(rows, features, dtype), norms.astype(dtype)
     if dtype == np.float32 and (known := PROVISION.rows_of(rows, kernel)) is not None:
@@ -206,13 +205,12 @@ def copy_without_rows(gram: Gram) -> Gram:
     )
 
 
-def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[Any]) -> None:
-    """Refuse kernels and examples of which a kernel value may not be finite, or all are too small for floating point.
+def checked_norms(rows: Rows, kernel: Kernel, dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """Return ||x_i||^2, shape (n,), of examples of which all kernel values are finite, and some not too small.
 
     Parameters
     ----------
-    norms : array of float64, shape (n,)
-        ||x_i||^2.
+    rows : Rows
     kernel : Kernel
     dtype : dtype
         Of the values.
@@ -220,8 +218,9 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
     Raises
     ------
     DataError
-        Saying how long they are, and what to do.
+        If a value may not be finite, or all are too small for floating point: how long the rows are, and what to do.
     """
+    norms: NDArray[np.float64] = squared_norms(rows)
     if not all(map(math.isfinite, kernel.parameters.values())):
         raise DataError(f"the kernel {kernel} has a parameter that is not finite; give another, or scale the features")
     squared_norm = float(norms.max(initial=0.0))
@@ -233,11 +232,12 @@ def refuse_overflow(norms: NDArray[np.float64], kernel: Kernel, dtype: np.dtype[
             f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which inner products or values of the kernel"
             f" {kernel} may reach {bound:.1g}; {' or '.join(filter(None, ['scale the features down', kernel.smaller]))}"
         )
-    if squared_norm > 0 and (bound := float(kernel.bound(squared_norm))) < _SMALLEST:
+    if (bound := float(kernel.bound(squared_norm))) < _SMALLEST and rows[0].any():  # values: `Ones` are none, or longer
         raise DataError(
-            f"the largest ||x|| is {np.sqrt(squared_norm):.3g}, with which values of the kernel {kernel} are at most"
+            f"the largest ||x||^2 is {squared_norm:.1g}, with which values of the kernel {kernel} are at most"
             f" {bound:.1g}, too small for floating point; scale the features up, or take a larger scale of the kernel"
         )
+    return norms
 
 
 @jit(inline="always")  # a call with all these arrays takes longer than to look where the row is

@@ -153,7 +153,7 @@ class SavedModel:
 
     def _vector_rows(self, X: Any, preprocessing: Vectors | None) -> Rows:
         if isinstance(X, pd.DataFrame):
-            X = self.ordered(X).to_numpy()
+            X = self.ordered(X).to_numpy(na_value=np.nan)
         if preprocessing is None:
             return array_rows(X, self.raw_features)
         return preprocessing.rows(array_rows(X, preprocessing.features_in))
@@ -305,6 +305,8 @@ def _as_of_pandas(X: Any) -> Any:
     names = getattr(X, "columns", ())
     if isinstance(X, pd.DataFrame) or not len(names) or not all(isinstance(name, str) for name in names):
         return X
+    if hasattr(X, "collect"):
+        raise DataError("the rows are a lazy table, whose values are not there yet; give what its collect() returns")
     return pd.DataFrame({name: np.asarray(X[name]) for name in names})
 
 

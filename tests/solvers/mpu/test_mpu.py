@@ -204,7 +204,12 @@ def test_a_hard_margin_with_a_kernel_keeps_the_guarantees(accuracy, data_seed, s
 
 def test_numbers_that_overflow_are_refused():
     matrix, labels = toys.real()
-    with pytest.raises(ConfigError, match="scale the features down or take a smaller C"):
+    with pytest.raises(ConfigError, match="scale the features down, or take a smaller C"):
         MPU().start(toys.problem(matrix * 1e7, labels, "dense64"), Linear(), 0)
     with pytest.raises(DataError, match="training row 0 is not finite"):
         MPU().start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
+
+
+def test_weights_that_are_too_large_are_named():
+    with pytest.raises(ConfigError, match=r"C is 1e-30, the largest weight 1e\+30 and .* or smaller weights"):
+        MPU(C=1e-30).thresholds(2.0, 1e30)

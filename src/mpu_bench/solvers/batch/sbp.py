@@ -136,7 +136,7 @@ class SBP(Solver):
         ConfigError
             If nu is so large that it pays for any model.
         DataError
-            If all K(x, x) are zero.
+            If no K(x, x) is above zero.
         """
         self.check(problem, kernel)
         precision = precision_of_rows(problem, kernel, None)
@@ -198,7 +198,7 @@ class SBP(Solver):
 
 def _check_nu(nu: float, name: str, largest: float) -> None:
     if largest <= 0:
-        raise DataError(f"{name}: K(x, x) is zero for every training example; nothing can be learned")
+        raise DataError(f"{name}: K(x, x) is above zero for no training example; nothing can be learned")
     range_of_responses = 2.0 * np.sqrt(largest)  # no two of a w of norm 1 differ by more
     if nu >= range_of_responses:
         raise ConfigError(

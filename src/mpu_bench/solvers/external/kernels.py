@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES, new_counters
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import squared_norms, to_scipy
+from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.kernels import Kernel
-from mpu_bench.kernels.matrix import refuse_overflow
+from mpu_bench.kernels.matrix import checked_norms
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.expansions import certify_expansion
 
@@ -82,7 +82,7 @@ class ExternalKernelSolver(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:  # noqa: ARG002
         """Convert the examples; nothing is trained yet."""
         self.check(problem, kernel)
-        refuse_overflow(squared_norms(problem.train), kernel, np.dtype(np.float64))
+        checked_norms(problem.train, kernel, np.dtype(np.float64))
         return State(
             problem,
             kernel,

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, new_counters
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, squared_norms, take, to_scipy
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, take, to_scipy
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Gaussian, Kernel
-from mpu_bench.kernels.matrix import refuse_overflow
+from mpu_bench.kernels.matrix import checked_norms
 from mpu_bench.solvers.certificates import L1_SVM
 from mpu_bench.solvers.external.liblinear import Liblinear
 
@@ -80,7 +80,7 @@ class Nystroem(Solver):
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Convert the examples; no landmark is drawn yet."""
         self.check(problem, kernel)
-        refuse_overflow(squared_norms(problem.train), kernel, np.dtype(np.float64))
+        checked_norms(problem.train, kernel, np.dtype(np.float64))
         assert isinstance(kernel, Gaussian)
         n, m = problem.n, min(self.landmarks, problem.n)
         examples = to_scipy(problem.train, problem.features)

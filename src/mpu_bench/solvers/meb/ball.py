@@ -77,7 +77,7 @@ from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.vectors import has_free_entries, new_vectors_for, quantum_of, with_free_entries
 from mpu_bench.errors import ConfigError, OutOfRangeError
 from mpu_bench.kernels import Kernel
-from mpu_bench.kernels.matrix import kernel_diagonal, refuse_overflow
+from mpu_bench.kernels.matrix import checked_norms, kernel_diagonal
 from mpu_bench.kernels.precision import Precision, centred, is_single_enough, precision_of_rows
 from mpu_bench.solvers.certificates import per_example
 from mpu_bench.solvers.meb.certificate import of_radius, of_svm
@@ -218,11 +218,13 @@ class BallSolver(Solver):
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what a solver refuses, kernel values it cannot work with, and a C beside which they count nothing."""
         super().check(problem, kernel)
-        norms = squared_norms(problem.train)
-        refuse_overflow(norms, kernel, np.dtype(np.float32))
+        norms = checked_norms(problem.train, kernel, np.dtype(np.float32))
         least = 1.0 / (_MOST_LOSS * (float(kernel_diagonal(kernel, norms).max(initial=0.0)) + 1.0))
         if least > (largest := self._largest(problem)):
-            raise ConfigError(f"{self.name}: C is {largest:g}; it must be at least {least:.2g} with these rows")
+            raise ConfigError(
+                f"{self.name}: C, times the largest weight, is {largest:g}; it must be at least {least:.2g} with these"
+                " rows"
+            )
 
     def _largest(self, problem: Problem) -> float:
         """Return the largest C_i."""

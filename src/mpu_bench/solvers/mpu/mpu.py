@@ -301,8 +301,9 @@ class MPU(ThresholdPerceptron):
         I_max = float(self.C * delta_b * (2.0 + self.accuracy) / self.accuracy + 1.0)  # Remark 4
         if I_max * heaviest > 2.0**53:
             raise ConfigError(
-                f"C ||x||^2 of the longest training row is {self.C * heaviest * R2:.1e}, for which no double holds the"
-                f" I = {I_max * heaviest:.1e} of accuracy {self.accuracy}; scale the features down or take a smaller C"
+                f"C is {self.C:g}, the largest weight {heaviest:g} and ||x||^2 of the longest training row {R2:.1e},"
+                f" for which no double holds the I = {I_max * heaviest:.1e} of accuracy {self.accuracy}; scale the"
+                " features down, or take a smaller C or smaller weights"
             )
         I_max = float(np.floor(I_max))
         b = I_max / self.C

@@ -25,7 +25,7 @@ from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel, Linear
 from mpu_bench.kernels import matrix as kernel_matrix
-from mpu_bench.kernels.matrix import Gram, kernel_diagonal, row_slot
+from mpu_bench.kernels.matrix import Gram, row_slot
 from mpu_bench.solvers.certificates import bound, combine, finite_squared_norms
 
 
@@ -59,21 +59,15 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
     Raises
     ------
     DataError
-        If a squared norm is not finite, or is negative, which no kernel's is.
+        If a squared norm is not finite or too small, or is negative, which no kernel's is.
     """
-    norms = finite_squared_norms(problem)
     if isinstance(kernel, Linear):
+        norms = finite_squared_norms(problem)
         return LinearResponses(problem.train, problem.signs(), new_weights(problem.features), problem.features), norms
-    diagonal = kernel_diagonal(kernel, norms)
-    wrong = ~np.isfinite(diagonal) | (diagonal < 0.0)
-    if wrong.any():
-        worst = int(np.argmax(wrong))
-        raise DataError(
-            f"{problem.name}: K(x, x) of training row {worst} is {diagonal[worst]:.3g}; scale the features down"
-            f" or take another kernel than {kernel}"
-        )
     gram = kernel_matrix.build(problem.train, problem.features, kernel, precision="double")
-    return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), diagonal
+    if (least := gram.diagonal.min()) < 0.0:
+        raise DataError(f"{problem.name}: K(x, x) is {least:.3g} for a training row; take another kernel than {kernel}")
+    return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), gram.diagonal
 
 
 def without_rows(responses: Responses) -> Responses:

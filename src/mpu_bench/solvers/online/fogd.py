@@ -28,11 +28,11 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.models import FourierModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, nonzeros, squared_norms
+from mpu_bench.core.rows import Rows, nonzeros
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.kernels import Gaussian, Kernel
-from mpu_bench.kernels.matrix import refuse_overflow
+from mpu_bench.kernels.matrix import checked_norms
 from mpu_bench.solvers.online.online import OnlineSolver, functions_for, next_example, predict
 
 _COLUMNS_AHEAD = 4  # of the one that is added, whose frequencies are fetched
@@ -98,7 +98,7 @@ class FOGD(OnlineSolver):
 
     def refuse_overflow(self, state: State, rows: Rows) -> None:
         """Refuse rows whose angles may not be finite."""
-        refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.scores.dtype)
+        checked_norms(rows, state.kernel, state.hypothesis.scores.dtype)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn."""

@@ -16,7 +16,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Rows, prefetch_row, row_length, squared_norms
+from mpu_bench.core.rows import Rows, prefetch_row, row_length
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import (
@@ -32,7 +32,7 @@ from mpu_bench.core.vectors import (
 )
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel
-from mpu_bench.kernels.matrix import refuse_overflow
+from mpu_bench.kernels.matrix import checked_norms
 from mpu_bench.kernels.precision import Precision
 
 _PREFETCH_DISTANCE = 8  # examples
@@ -147,9 +147,9 @@ class OnlineSolver(Solver):
         Raises
         ------
         DataError
-            As of `kernels.matrix.refuse_overflow`.
+            As of `kernels.matrix.checked_norms`.
         """
-        refuse_overflow(squared_norms(rows), state.kernel, state.hypothesis.kernel_row.dtype)
+        checked_norms(rows, state.kernel, state.hypothesis.kernel_row.dtype)
 
     def ended(self, state: Any) -> bool:  # noqa: ARG002
         """Return whether the run ends before all examples have been presented."""

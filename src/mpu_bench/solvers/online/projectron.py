@@ -38,7 +38,7 @@ from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import squared_norm, squared_norms
+from mpu_bench.core.rows import squared_norm
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import padded, put
@@ -136,7 +136,7 @@ class Projectron(OnlineSolver):
             If kernel values are too large for double precision.
         """
         self.check(problem, kernel)
-        gram.refuse_overflow(norms := squared_norms(problem.train), kernel, np.dtype(np.float64))
+        norms = gram.checked_norms(problem.train, kernel, np.dtype(np.float64))
         largest = max(0.0, float(gram.kernel_diagonal(kernel, norms).max()))
         if self.eta is not None:
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
