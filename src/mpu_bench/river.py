@@ -84,7 +84,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
             raise ValueError(f"classes is {self.classes!r}; it must name at least two labels, each once")
         numbers: Any = {"n_features": (self.n_features, 1), "seed": (self.seed or 0, 0)}
         for name, (number, least) in numbers.items():
-            if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
+            if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
                 raise ValueError(f"{name} is {number!r}; it must be a whole number from {least} on")
         self._columns: dict[str, int] = {}
         self._is_full = False  # and it was said

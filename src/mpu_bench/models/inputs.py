@@ -78,10 +78,14 @@ def _check_finite(values: Any) -> None:
 
 
 def with_constant(rows: Rows, features: int, constant: float) -> Rows:
-    """Return a copy of rows with one more column, which holds a constant."""
+    """Return a copy of rows with one more column, which holds a constant; `DataError` where they are too many."""
     n = int(count(rows))
     if isinstance(rows, Dense):
         return Dense(np.hstack([rows.values, np.full((n, 1), constant, rows.values.dtype)]))
+    if len(rows.indices) + n > np.iinfo(np.uint32).max:
+        raise DataError(
+            f"{len(rows.indices):,} non-zeros, and one more a row, are more than can be held; take fewer rows"
+        )
     ends = rows.starts[1:].astype(np.int64)
     indices = np.insert(rows.indices, ends, np.uint32(features))
     starts = (rows.starts + np.arange(n + 1, dtype=np.uint32)).astype(np.uint32)
