@@ -34,12 +34,12 @@ SOURCES = (ROOT / "src", ROOT / "tests")
 PACKAGE = ROOT / "src" / "mpu_bench"
 MEMORY = Path("/dev/shm")
 LONGEST_INPUT_BYTES = 65_536
-MOST_MEMORY_MB = 3_000  #: that one input may make the process take
+MAX_MEMORY_MB = 3_000  #: that one input may make the process take
 ADDRESS_SPACE_BYTES = 8 << 30  #: so that what asks for more than a machine has is told so at once
 LONGEST_SECONDS = 60  #: for one input
 OWN_MUTATIONS = 0.7  #: the share of inputs that the target's own mutator makes; libFuzzer makes the others
 PARTS = 2  #: in which a target's inputs are tried, each in a fresh process
-MOST_DEATHS = 20  #: of a target's processes, after which it is left alone
+MAX_DEATHS = 20  #: of a target's processes, after which it is left alone
 _COUNTS = struct.Struct("<QQQQ")  # tried, accepted, refused, crashed
 
 
@@ -125,7 +125,7 @@ class Room:
         """Try a part of what is left; where an input ends the process, another goes on."""
         part = -(-self.wanted // PARTS)
         goal = min(self.wanted, self.counts[0] + part)
-        while self.counts[0] < goal and self.known["deaths"] < MOST_DEATHS:
+        while self.counts[0] < goal and self.known["deaths"] < MAX_DEATHS:
             self.known["parts"] += 1
             begun, tried = time.monotonic(), self.counts[0]
             command = [
@@ -210,7 +210,7 @@ def _fuzz(name: str, inputs: int, folder: Path, seed: int) -> None:
 
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
     flags = {
-        "runs": inputs, "max_len": LONGEST_INPUT_BYTES, "timeout": LONGEST_SECONDS, "rss_limit_mb": MOST_MEMORY_MB,
+        "runs": inputs, "max_len": LONGEST_INPUT_BYTES, "timeout": LONGEST_SECONDS, "rss_limit_mb": MAX_MEMORY_MB,
         "report_slow_units": LONGEST_SECONDS,  # what takes ten seconds on a busy machine is no crash
         "seed": seed, "artifact_prefix": f"{crashes}/", "dict": dictionary, "print_final_stats": 1,
     }  # fmt: skip

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpu_bench.errors import StoreError
-from mpu_bench.files import csv_text, is_file, told_if_unwritable, write_all, write_text, written_whole
+from mpu_bench.files import as_store_error, csv_text, is_file, write_all, write_text, written_whole
 from mpu_bench.quantities import RECORD_COLUMNS, Record, RunStatus
 from mpu_bench.results.folder import CURVES, MACHINES, RUNS, ResultsFolder, open_results
 from mpu_bench.results.means import curve_identity, mean_curve_rows
@@ -43,7 +43,7 @@ def accept(folder: Path, baseline: Path) -> Path:
         target = baseline / results.name
         if not results.finished():
             raise StoreError(f"{folder}: no run has a result; nothing to accept")
-        with told_if_unwritable(target):
+        with as_store_error(target):
             target.mkdir(parents=True, exist_ok=True)
             if folder.resolve() != target.resolve():
                 _keep(results, target)

@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 from classifiers import ALL  # noqa: E402
 from sweep import checks, problems  # noqa: E402
 
-_MOST_SECONDS = 600  # of one classifier on one problem, compiling included: it is no measure, but an end
+_MAX_SECONDS = 600  # of one classifier on one problem, compiling included: it is no measure, but an end
 _KEPT = "outcomes.jsonl"
 
 
@@ -65,10 +65,10 @@ class _Worker:
     def ask(self, name: str, seed: int) -> dict[str, Any]:
         self._pipe.send((name, seed, self._formats))
         try:
-            if self._pipe.poll(_MOST_SECONDS):
+            if self._pipe.poll(_MAX_SECONDS):
                 answer: dict[str, Any] = self._pipe.recv()
                 return answer
-            wrong = f"no end within {_MOST_SECONDS} seconds"
+            wrong = f"no end within {_MAX_SECONDS} seconds"
         except EOFError:
             wrong = "the process was ended"
         self.end()

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from command_line import COMMAND
 
-_MOST_BYTES = 1 << 20  # of what is asked for
+_MAX_BYTES = 1 << 20  # of what is asked for
 _STREAMS = (0, 1, 2)
 #: variables that may be others than those of the process that is copied: they are read when they are needed, or are set
 #: by what is imported
@@ -70,14 +70,14 @@ class Copies:
         asked = json.dumps([arguments, str(place), dict(variables)]).encode()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
             socket.send_fds(self._server, [asked], [each.fileno() for each in (nothing, out, err)])
-            pid = int(self._server.recv(_MOST_BYTES))
+            pid = int(self._server.recv(_MAX_BYTES))
             self._server.settimeout(timeout)
             try:
-                code = int(self._server.recv(_MOST_BYTES))
+                code = int(self._server.recv(_MAX_BYTES))
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 self._server.settimeout(None)
-                self._server.recv(_MOST_BYTES)  # its code, which the next one must not get
+                self._server.recv(_MAX_BYTES)  # its code, which the next one must not get
                 raise subprocess.TimeoutExpired(list(arguments), timeout) from None
             self._server.settimeout(None)
             texts = []
@@ -94,7 +94,7 @@ class Copies:
                 [sys.executable, __file__, str(theirs.fileno()), *self._modules],
                 env=self.variables, pass_fds=[theirs.fileno()],
             )  # fmt: skip
-        assert ours.recv(_MOST_BYTES) == _READY
+        assert ours.recv(_MAX_BYTES) == _READY
         return ours
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ def _serve(descriptor: int, modules: Sequence[str]) -> None:
     client = socket.socket(fileno=descriptor)
     client.send(_READY)
     while True:
-        asked, streams, _, _ = socket.recv_fds(client, _MOST_BYTES, len(_STREAMS))
+        asked, streams, _, _ = socket.recv_fds(client, _MAX_BYTES, len(_STREAMS))
         if not asked:
             client.close()
             return

@@ -108,7 +108,7 @@ def served(file: RemoteFile, home: DataDirectory, content: bytes, secrets: Seque
     assert not [secret for secret in secrets if secret in shown], shown
     assert "Traceback" not in shown
     sizes = {path.name: path.stat().st_size for path in (home.folder / "files").iterdir()}
-    assert sum(sizes.values()) <= (file.most_bytes or 1 << 30) + 10_000, sizes
+    assert sum(sizes.values()) <= (file.max_bytes or 1 << 30) + 10_000, sizes
     assert all(size or not name.endswith(".part") for name, size in sizes.items()), sizes
     return reason
 

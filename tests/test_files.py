@@ -293,7 +293,7 @@ COMPRESSED = {
 
 @pytest.mark.parametrize("kind", COMPRESSED)
 def test_a_compressed_file_is_believed_only_so_far(tmp_path: Path, kind: str, monkeypatch) -> None:
-    monkeypatch.setattr("mpu_bench.files._MOST_CSV_BYTES", 2**20)
+    monkeypatch.setattr("mpu_bench.files._MAX_CSV_BYTES", 2**20)
     path = tmp_path / "table.csv.xz"
     path.write_bytes(COMPRESSED[kind]())
     with pytest.raises(StoreError, match=r"table\.csv\.xz: cannot be read"):

@@ -154,7 +154,7 @@ def test_tests_mirror_the_folders_of_the_sources() -> None:
 
 #: rooms where a call names its arguments, but for the first four; compiled code, and what stands near it, cannot
 NAMING_ROOMS = ("config", "experiment", "cli", "api.py", "results", "display")
-MOST_POSITIONAL = 4
+MAX_POSITIONAL = 4
 
 
 def test_calls_name_their_arguments() -> None:
@@ -163,7 +163,7 @@ def test_calls_name_their_arguments() -> None:
         for path, tree in TREES.items()
         if path.relative_to(PACKAGE).parts[0] in NAMING_ROOMS and "pool" not in path.parts
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL
+        if isinstance(node, ast.Call) and len(node.args) > MAX_POSITIONAL
     ]
     assert not wide, "\n".join(wide)
 

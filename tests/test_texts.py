@@ -27,7 +27,7 @@ def test_what_can_be_printed_stays():
 
 def test_a_long_text_says_how_long_it_was():
     assert texts.plain("x" * 20_000).endswith("xxx ... (20,000 characters)")
-    assert len(texts.plain("\ud800" * 9_000).encode()) == texts.MOST_BYTES
+    assert len(texts.plain("\ud800" * 9_000).encode()) == texts.MAX_BYTES
 
 
 def test_no_secret_is_published(monkeypatch, tmp_path):

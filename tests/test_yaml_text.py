@@ -23,7 +23,7 @@ def refused(text: str) -> str:
 
 def test_aliases_do_not_stand_for_more_than_a_text_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else nine lines come to a billion values."""
-    monkeypatch.setattr(yaml_text, "MOST_BYTES", 1000)
+    monkeypatch.setattr(yaml_text, "MAX_BYTES", 1000)
     text = "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 10))
     assert refused(text) == "a.yaml, line 1: its aliases (*name) stand for more than 1,000 values"
 

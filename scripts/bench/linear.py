@@ -79,7 +79,7 @@ SUBOPTIMALITIES = (1e-2, 1e-4)
 SOLVERS = ("dcd", "mpu", "svmperf", "pegasos")
 #: peer of the second table -> what it is called in the table of all benches
 PEERS = {"snapml-svm": "Snap ML", "sgd": "scikit-learn's SGD"}
-LEAST_TOLERANCE = 1e-8  #: a peer that has not arrived by then does not
+MIN_TOLERANCE = 1e-8  #: a peer that has not arrived by then does not
 SEEDS = 3
 SHORT_SECONDS = 0.5  #: a run below is made again in one advance, five times
 GROWTH = 20  #: a slice is one part in so many of what has been presented
@@ -371,7 +371,7 @@ def reach_whole(
 ) -> ToSuboptimality:
     """Train with ever stricter settings, from the start each time, until a run arrives or one takes half the cap."""
     run = train(peer, problem, seed, bound)
-    while run.gap > suboptimality and run.seconds <= cap / 2 and getattr(peer, "tolerance", 1.0) > LEAST_TOLERANCE:
+    while run.gap > suboptimality and run.seconds <= cap / 2 and getattr(peer, "tolerance", 1.0) > MIN_TOLERANCE:
         if peer.name == "sgd":
             peer = replace(peer, epochs=2 * peer.epochs)
         else:

@@ -61,7 +61,7 @@ SAMPLED = 59
 SYNTHETIC = 2000  # iterations
 DENSE, SPARSE = 50, (120, 8)  # columns, and values a row
 LARGE = 1_000_000
-MOST_MEMORY = (500_000, 1024.0)  # rows, MB
+MAX_MEMORY = (500_000, 1024.0)  # rows, MB
 
 
 class Run(NamedTuple):
@@ -189,7 +189,7 @@ def take_memory(name: str, n: int) -> None:
     solver.advance(state, Until(presented=SYNTHETIC))
     # not ru_maxrss, which a child has from its parent
     seconds, peak = time.process_time() - before, PeakMemory().resident_bytes() / 2**20
-    rows, most = MOST_MEMORY
+    rows, most = MAX_MEMORY
     verdict = f" (claimed: at most {most:g}): {'within' if peak <= most else 'MISSED'}" if n == rows else ""
     print(
         f"  {name:4} {n:8} x {problem.features:3} {'dense ' if dense else 'sparse'} {seconds:6.2f} s"

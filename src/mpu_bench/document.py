@@ -23,11 +23,11 @@ Key = tuple[str | int, ...]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-MOST_DEPTH = 50  #: of keys
-TOO_DEEP = f"lies more than {MOST_DEPTH} levels deep"
-_MOST_ERRORS = 5  # of one message
-_MOST_SHOWN_BYTES = 200
-_MOST_NAME_BYTES = 200  # of an unknown one
+MAX_DEPTH = 50  #: of keys
+TOO_DEEP = f"lies more than {MAX_DEPTH} levels deep"
+_MAX_ERRORS = 5  # of one message
+_MAX_SHOWN_BYTES = 200
+_MAX_NAME_BYTES = 200  # of an unknown one
 
 
 def _plain_label(name: str) -> str:
@@ -99,7 +99,7 @@ def dotted(key: Key) -> str:
 
 def shown(value: object) -> str:
     """Return how a value of a user's is written in a message: in one line, and of a long one the beginning."""
-    return one_line(repr(value), _MOST_SHOWN_BYTES)
+    return one_line(repr(value), _MAX_SHOWN_BYTES)
 
 
 class Change(NamedTuple):
@@ -176,7 +176,7 @@ class Document:
     def _put(self, change: Change) -> None:
         """Make a change, in every entry of a list that bears a name in its key; see `changed`."""
         (*names, last), value, locations, merged = change
-        if len(names) >= MOST_DEPTH:
+        if len(names) >= MAX_DEPTH:
             raise self.error(f"{locations.text}: {TOO_DEEP}")
         targets: list[tuple[Key, Any]] = [((), self.data)]
         for name in names:
@@ -243,7 +243,7 @@ class Node:
 
     def unknown(self, what: str, name: object, valid: Any) -> UserError:
         """Make the error about a name that does not exist, or is not text."""
-        written = one_line(str(name), _MOST_NAME_BYTES)
+        written = one_line(str(name), _MAX_NAME_BYTES)
         return self.error(f"there is no {what} '{written}'; {self.document.suggest(str(name), valid)}")
 
     def named(self, what: str, valid: Collection[str] | None = None) -> tuple[str, Node]:
@@ -277,9 +277,9 @@ class Node:
             return _adapter(schema).validate_python(self.value)
         except ValidationError as invalid:
             errors = invalid.errors(include_url=False)
-            lines = [_explained(detail, self, schema) for detail in errors[:_MOST_ERRORS]]
-            if len(errors) > _MOST_ERRORS:
-                lines.append(f"and {len(errors) - _MOST_ERRORS} more")
+            lines = [_explained(detail, self, schema) for detail in errors[:_MAX_ERRORS]]
+            if len(errors) > _MAX_ERRORS:
+                lines.append(f"and {len(errors) - _MAX_ERRORS} more")
             raise self.document.error("\n".join(dict.fromkeys(lines))) from None
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from mpu_bench.texts import plain
 
-_MOST_COMPARED, _LONGEST_COMPARED = 1000, 100  # names, and characters of one
+_MAX_COMPARED, _LONGEST_COMPARED = 1000, 100  # names, and characters of one
 
 
 class UserError(Exception):
@@ -87,7 +87,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
         ``"did you mean 'mpu'?"``, or ``"choose from dcd, liblinear, mpu"`` where nothing is near.
     """
     choices = sorted(valid)
-    by_lower_case = {choice.lower(): choice for choice in choices[:_MOST_COMPARED]}
+    by_lower_case = {choice.lower(): choice for choice in choices[:_MAX_COMPARED]}
     near = difflib.get_close_matches(name[:_LONGEST_COMPARED].lower(), by_lower_case, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{by_lower_case[near[0]]}'?"

@@ -22,9 +22,9 @@ from mpu_bench.texts import cell, one_line, publishable, uncell
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-_MOST_CSV_BYTES = 2**30
+_MAX_CSV_BYTES = 2**30
 _PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is requested
-_MOST_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
+_MAX_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
     (stat.S_ISFIFO, errno.EINVAL, "is a pipe, not a file"),
@@ -77,13 +77,13 @@ def _check_regular(mode: int, path: Path) -> None:
             raise NotRegularError(number, words, str(path))
 
 
-def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
+def read_bounded(path: Path, max_bytes: int, error: type[UserError]) -> bytes:
     """Return the content of a regular file that is not larger than a file of its kind can be.
 
     Parameters
     ----------
     path : Path
-    most_bytes : int
+    max_bytes : int
     error : type of UserError
         What to raise.
 
@@ -94,19 +94,19 @@ def read_bounded(path: Path, most_bytes: int, error: type[UserError]) -> bytes:
     """
     try:
         with open_regular(path) as stream:
-            content = read_beginning(stream, most_bytes + 1)
+            content = read_beginning(stream, max_bytes + 1)
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
     except OSError as problem:
         words = problem.strerror or str(problem)
         cannot = "" if isinstance(problem, NotRegularError) else "cannot be read: "
         raise error(f"{path}: {cannot}{words}") from None
-    if len(content) > most_bytes:
-        raise error(f"{path}: is larger than {most_bytes:,} bytes, the limit")
+    if len(content) > max_bytes:
+        raise error(f"{path}: is larger than {max_bytes:,} bytes, the limit")
     return content
 
 
-def read_text(path: Path, most_bytes: int, error: type[UserError]) -> str:
+def read_text(path: Path, max_bytes: int, error: type[UserError]) -> str:
     """Return the content of a text file in UTF-8; see `read_bounded`.
 
     Raises
@@ -115,17 +115,17 @@ def read_text(path: Path, most_bytes: int, error: type[UserError]) -> str:
         Of the type given: it cannot be read, is larger, or is no such text.
     """
     try:
-        return read_bounded(path, most_bytes, error).decode("utf-8-sig")  # some editors begin with a mark
+        return read_bounded(path, max_bytes, error).decode("utf-8-sig")  # some editors begin with a mark
     except UnicodeDecodeError as problem:
         raise error(f"{path}: is not a UTF-8 text file ({problem.reason} at byte {problem.start})") from None
 
 
-def read_beginning(stream: BinaryIO, most_bytes: int) -> bytes:
+def read_beginning(stream: BinaryIO, max_bytes: int) -> bytes:
     """Return the first bytes of a stream, or all that it has, in memory for what there is."""
     pieces = []
-    while most_bytes and (piece := stream.read(min(most_bytes, _PIECE_BYTES))):
+    while max_bytes and (piece := stream.read(min(max_bytes, _PIECE_BYTES))):
         pieces.append(piece)
-        most_bytes -= len(piece)
+        max_bytes -= len(piece)
     return b"".join(pieces)
 
 
@@ -167,7 +167,7 @@ def read_csv(
     StoreError
         If the file cannot be read, a column is missing, or a cell is of another type.
     """
-    content = read_bounded(path, _MOST_CSV_BYTES, StoreError)
+    content = read_bounded(path, _MAX_CSV_BYTES, StoreError)
     try:
         text = (_decompressed(content) if path.suffix == ".xz" else content).decode()
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -204,8 +204,8 @@ def _typed(path: Path, name: str, texts: Mapping[int, str], typed: Callable[[str
 
 
 def _decompressed(content: bytes) -> bytes:
-    reader = lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY)
-    text = reader.decompress(content, _MOST_CSV_BYTES)
+    reader = lzma.LZMADecompressor(memlimit=_MAX_XZ_MEMORY)
+    text = reader.decompress(content, _MAX_CSV_BYTES)
     if not reader.eof or reader.unused_data:
         raise ValueError("it is incomplete, or holds more than what is written here")
     return text
@@ -283,7 +283,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def told_if_unwritable(path: Path) -> Iterator[None]:
+def as_store_error(path: Path) -> Iterator[None]:
     """Turn what the disk refuses, or a path that no system takes, into one message.
 
     Raises
@@ -313,7 +313,7 @@ def write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     StoreError
         If the folder or a file cannot be written.
     """
-    with told_if_unwritable(folder):
+    with as_store_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_together({folder / name: content for name, content in contents.items()})
 

@@ -33,7 +33,7 @@ MISSING_WORDS = (
 )  # fmt: skip
 MISSING = ""  #: the word that all of them become in a categorical column
 _MISSING_WORDS = frozenset(MISSING_WORDS)
-_MOST_SHOWN_BYTES = 100
+_MAX_SHOWN_BYTES = 100
 _LARGEST_WHOLE = 1e15
 _LARGEST = float(np.finfo(np.float32).max)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
@@ -356,7 +356,7 @@ def numbers_of(texts: pd.Series[Any], name: str, first_row: int = 1) -> NDArray[
     numbers, missing = parsed_numbers(texts)
     if (wrong := np.isnan(numbers) & ~missing).any():
         index = int(np.flatnonzero(wrong)[0])
-        cell = one_line(str(texts.iloc[index]), _MOST_SHOWN_BYTES)
+        cell = one_line(str(texts.iloc[index]), _MAX_SHOWN_BYTES)
         raise DataError(f"row {first_row + index}, column '{name}': '{cell}' is not a finite number")
     return numbers
 
@@ -492,6 +492,6 @@ def _augmented(matrix: Any, constant: float) -> Any:
     return scipy.sparse.hstack([matrix, ones], format="csr")
 
 
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _listed(names: Sequence[str], limit: int = 5) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

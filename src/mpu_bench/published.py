@@ -14,7 +14,7 @@ from mpu_bench import resources
 from mpu_bench.errors import StoreError, nearest
 from mpu_bench.files import read_bounded
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 def names() -> list[str]:
@@ -25,7 +25,7 @@ def names() -> list[str]:
 def citation(paper: str) -> str:
     """Return the BibTeX entry of a paper, by the name that configs and solvers give it; empty for one without."""
     path = resources.bundled("configs/published") / "papers.bib"
-    entries = read_bounded(path, _MOST_BYTES, StoreError).decode().split("\n\n")
+    entries = read_bounded(path, _MAX_BYTES, StoreError).decode().split("\n\n")
     return next((entry.strip() for entry in entries if entry.partition(",")[0].endswith(f"{{{paper}")), "")
 
 
@@ -76,7 +76,7 @@ def table(name: str) -> list[dict[str, str]]:
     if not path.is_file():
         raise StoreError(f"there is no published table '{name}'; {nearest(name, names())}")
     try:
-        rows = list(csv.DictReader(io.StringIO(read_bounded(path, _MOST_BYTES, StoreError).decode(), newline="")))
+        rows = list(csv.DictReader(io.StringIO(read_bounded(path, _MAX_BYTES, StoreError).decode(), newline="")))
     except (UnicodeDecodeError, csv.Error) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None
     for number, row in enumerate(rows, start=2):

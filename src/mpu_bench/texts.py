@@ -8,7 +8,7 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
-MOST_BYTES = 10_000  #: of a reason that is kept
+MAX_BYTES = 10_000  #: of a reason that is kept
 _LONGEST_NAME = 80
 
 #: of an address: what stands before its host (a password may hold what no host does), and what a key opens
@@ -18,7 +18,7 @@ _FORMULA = re.compile(r"'*\s*[=+\-@\t\r＝＋－＠]")  # with what a spreadshee
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and format characters, halves of surrogate pairs, separators
 
 
-def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
+def plain(text: str, max_bytes: int = MAX_BYTES) -> str:
     r"""Return a text without what a terminal obeys or UTF-8 cannot hold, and no longer than a number of bytes.
 
     Line ends and tabs stay; any other control or format character, and half of a surrogate pair, is written as
@@ -27,16 +27,16 @@ def plain(text: str, most_bytes: int = MOST_BYTES) -> str:
     Parameters
     ----------
     text : str
-    most_bytes : int
+    max_bytes : int
         In UTF-8.
     """
-    if text.isascii() and text.isprintable() and len(text) <= most_bytes:  # as nearly all texts are
+    if text.isascii() and text.isprintable() and len(text) <= max_bytes:  # as nearly all texts are
         return text
-    shown = "".join(map(_visible, text[: most_bytes + 1]))
-    if len(text) <= most_bytes and len(shown.encode()) <= most_bytes:
+    shown = "".join(map(_visible, text[: max_bytes + 1]))
+    if len(text) <= max_bytes and len(shown.encode()) <= max_bytes:
         return shown
     end = f" ... ({len(text):,} characters)"
-    beginning = shown.encode()[: max(0, most_bytes - len(end))].decode(errors="ignore")
+    beginning = shown.encode()[: max(0, max_bytes - len(end))].decode(errors="ignore")
     return beginning + end
 
 
@@ -46,22 +46,22 @@ def _visible(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode()
 
 
-def one_line(text: str, most_bytes: int = MOST_BYTES) -> str:
+def one_line(text: str, max_bytes: int = MAX_BYTES) -> str:
     """Return a text as `plain` does, its lines joined by spaces."""
-    return plain(" ".join(text.split()), most_bytes)
+    return plain(" ".join(text.split()), max_bytes)
 
 
-def publishable(text: str, most_bytes: int = MOST_BYTES) -> str:
+def publishable(text: str, max_bytes: int = MAX_BYTES) -> str:
     """Return a text as `plain` does, without what addresses hold of secrets, and with ``~`` for the home folder.
 
     For whatever is kept in a results folder or published from it.
     """
     if "/" not in text and "\\" not in text:  # as in nearly all texts
-        return plain(text, most_bytes)
+        return plain(text, max_bytes)
     without = _KEYS.sub(r"\1...", without_credentials(text))
     for home in _homes(os.environ.get("HOME")):
         without = home.sub("~", without)
-    return plain(without, most_bytes)
+    return plain(without, max_bytes)
 
 
 def without_credentials(text: str) -> str:

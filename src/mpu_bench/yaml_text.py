@@ -19,14 +19,14 @@ from typing import Any
 import yaml
 from yaml.composer import Composer
 
-from mpu_bench.document import MOST_DEPTH, TOO_DEEP, Document, Locations, shown
+from mpu_bench.document import MAX_DEPTH, TOO_DEEP, Document, Locations, shown
 from mpu_bench.errors import UserError
 from mpu_bench.files import read_text
 from mpu_bench.texts import one_line, plain
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _BITS = 63  # of a whole number beside its sign
-_MOST_SHOWN_BYTES = 200
+_MAX_SHOWN_BYTES = 200
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 _TAG = "tag:yaml.org,2002:"
 _TAGS: dict[type[yaml.Node], set[str]] = {
@@ -133,7 +133,7 @@ def read(path: Path, error: type[UserError], renamed: Mapping[str, str] = Mappin
     UserError
         Of the type given: missing or unreadable file, wrong YAML or out of bounds, a key given twice, no mapping.
     """
-    return parse(read_text(path, MOST_BYTES, error), str(path), error, renamed)
+    return parse(read_text(path, MAX_BYTES, error), str(path), error, renamed)
 
 
 def parse(
@@ -165,7 +165,7 @@ def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:
     try:
         text: str = yaml.dump(as_in_file(content), Dumper=Quoting, sort_keys=False, allow_unicode=True)
     except (yaml.YAMLError, RecursionError) as problem:
-        raise error(f"{name}: holds what no YAML file can: {one_line(str(problem), _MOST_SHOWN_BYTES)}") from None
+        raise error(f"{name}: holds what no YAML file can: {one_line(str(problem), _MAX_SHOWN_BYTES)}") from None
     return text
 
 
@@ -215,9 +215,9 @@ class _Reader:
 
     def _check(self, node: yaml.Node, depth: int) -> None:
         self.values += 1
-        if depth > MOST_DEPTH or self.values > MOST_BYTES:  # more than a text can hold but by aliases
-            words = f"its aliases (*name) stand for more than {MOST_BYTES:,} values"
-            raise self.source.error_at(node, TOO_DEEP if depth > MOST_DEPTH else words)
+        if depth > MAX_DEPTH or self.values > MAX_BYTES:  # more than a text can hold but by aliases
+            words = f"its aliases (*name) stand for more than {MAX_BYTES:,} values"
+            raise self.source.error_at(node, TOO_DEEP if depth > MAX_DEPTH else words)
         if node.tag not in _TAGS[type(node)]:
             tag = node.tag.replace(_TAG, "!!", 1)
             raise self.source.error_at(node, f"the tag {shown(tag)} is not read here; write a plain value")

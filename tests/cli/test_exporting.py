@@ -122,9 +122,9 @@ def test_rows_beyond_single_precision_are_one_message(called, models: Path) -> N
 
 @needs_compiler
 def test_it_says_where_not_all_rows_are_compared(called, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 50)
+    monkeypatch.setattr("mpu_bench.cli.exporting._MAX_ROWS", 50)
     assert "compared: 50 raw rows;" in called("export-c", "linear.mpu", "--check", "rows.csv")[1]
-    monkeypatch.setattr("mpu_bench.cli.exporting._MOST_ROWS", 20)
+    monkeypatch.setattr("mpu_bench.cli.exporting._MAX_ROWS", 20)
     said = called("export-c", "linear.mpu", "--check", "rows.csv")[1]
     assert "compared: the first 20 raw rows (the limit);" in said
 

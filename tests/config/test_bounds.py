@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpu_bench.config.bounds import MOST_RUNS, combinations
+from mpu_bench.config.bounds import MAX_RUNS, combinations
 from mpu_bench.config.sweep import expand
 
 HEAD = "name: tried\ndataset: {checkerboard: {rows: 100, test_rows: 50}}\n"
@@ -88,8 +88,8 @@ def test_seeds_of_single_datasets_are_counted(refused) -> None:
 
 
 def test_the_largest_plan_is_read(read) -> None:
-    experiment = read(HEAD + f"repeats: {MOST_RUNS // 2}\nsolvers: [{{mpu: {{C: [1, 2]}}}}]\n")
-    assert len(experiment.seeds) * len(experiment.solvers) == MOST_RUNS
+    experiment = read(HEAD + f"repeats: {MAX_RUNS // 2}\nsolvers: [{{mpu: {{C: [1, 2]}}}}]\n")
+    assert len(experiment.seeds) * len(experiment.solvers) == MAX_RUNS
 
 
 HUGE = 10**30

@@ -52,7 +52,7 @@ def test_small_ones_are_zeros():
 def test_what_is_kept_has_a_bound():
     for size in (1 << 27, 1 << 28, 1 << 31, 1 << 29, 1 << 30):
         buffers.empty((size,), np.dtype(np.uint8))  # nothing of it is touched
-    assert 0 < sum(map(len, buffers._kept)) <= buffers._MOST_KEPT
+    assert 0 < sum(map(len, buffers._kept)) <= buffers._MAX_KEPT
     buffers.release()
     assert not buffers._kept
 

@@ -96,7 +96,7 @@ def test_disturbances_are_read_once_for_slices_with_short_pauses_and_not_in_long
     looks, waited = [], [0.0]
     monkeypatch.setattr(usage, "_waiting_seconds", lambda: looks.append(waited[0]) or waited[0])
     monkeypatch.setattr("mpu_bench.core.clock._SHORT_PAUSE", 60.0)  # a busy machine makes pauses
-    monkeypatch.setattr("mpu_bench.core.clock._MOST_SECONDS_APART", 60.0)
+    monkeypatch.setattr("mpu_bench.core.clock._MAX_SECONDS_APART", 60.0)
     clock = Clock()
     for _ in range(2):  # the pause before the first is not known to be short
         with clock:

@@ -45,8 +45,8 @@ def test_a_kernel_model(kind):
 @pytest.mark.parametrize("classes", [1, 3])
 def test_scores_are_the_plain_sum(monkeypatch, kernel, rows, vectors, classes):
     """Some of the vectors at a time; 1e-6 of the sum of what is added up, and far better if a value is a double."""
-    monkeypatch.setattr("mpu_bench.core.models._MOST_VECTORS", 7)
-    monkeypatch.setattr("mpu_bench.core.models._FEWEST_VECTORS", 1)
+    monkeypatch.setattr("mpu_bench.core.models._MAX_VECTORS", 7)
+    monkeypatch.setattr("mpu_bench.core.models._MIN_VECTORS", 1)
     matrix, _ = toys.binary() if "ones" in (rows, vectors) else toys.real()
     coefficients = np.random.default_rng(0).normal(size=(25, classes))
     model = KernelModel(toys.KINDS[vectors](matrix[:25]), coefficients, kernel, matrix.shape[1], bias=0.5)

@@ -25,7 +25,7 @@ SECONDS_TO_WAIT = 120.0
 WORKERS = ("one", "two", "three")
 VICTIMS = ("worker", "scheduler", "client")
 _COMPARED = ("solver", "seed", "status", "test_error", "updates", "passes", "kernel_evaluations")
-_MOST_SECONDS = 0.6  # of a moment after a run has begun
+_MAX_SECONDS = 0.6  # of a moment after a run has begun
 _lock = threading.Lock()
 
 Rows = list[dict[str, str]]
@@ -100,7 +100,7 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 def campaign(seed: int, place: Path, _references: References) -> list[Fault]:
     """Kill one of them at a random moment, let the same command go on, and compare with what is made undisturbed."""
     chance = random.Random(seed)
-    victim, runs, seconds = VICTIMS[seed % 3], chance.randrange(SEEDS), chance.uniform(0, _MOST_SECONDS)
+    victim, runs, seconds = VICTIMS[seed % 3], chance.randrange(SEEDS), chance.uniform(0, _MAX_SECONDS)
     fault = Fault("cluster", seed, f"{victim}, {seconds:.2f} s after run {runs} has begun")
     children: list[psutil.Process] = []
     client = Client(place)

@@ -46,7 +46,7 @@ from mpu_bench.data.readers.svmlight import Rules, Topics, read_svmlight
 from mpu_bench.data.user_files.adding import Wishes, card_text, look
 from mpu_bench.errors import UserError
 
-_MOST_CELLS = 200_000  #: of a dataset that is really made; what no machine could hold is asked for, too
+_MAX_CELLS = 200_000  #: of a dataset that is really made; what no machine could hold is asked for, too
 _NO_MACHINE_HAS_BYTES = 2**46
 
 
@@ -283,7 +283,7 @@ def _is_quick(card: Card) -> bool:
     """Return whether a dataset is small, or so large that it must be refused before it is made."""
     rows = max(getattr(card, "rows", 0) + (getattr(card, "test_rows", 0) or 0), card.total.rows if card.total else 0)
     cells = max(rows, 1) * (len(card.columns) if card.kind == "table" else card.features)
-    return cells <= _MOST_CELLS or 4 * cells > _NO_MACHINE_HAS_BYTES
+    return cells <= _MAX_CELLS or 4 * cells > _NO_MACHINE_HAS_BYTES
 
 
 def _look_at(problem: Any, card: Card, home: DataDirectory) -> None:

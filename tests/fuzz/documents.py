@@ -30,7 +30,7 @@ from mpu_bench.experiment.plan import FILTERS, only, plan
 from mpu_bench.kernels import KERNELS
 from mpu_bench.verdict import judge
 
-MOST_RUNS = 300  #: of a config whose runs are planned, too
+MAX_RUNS = 300  #: of a config whose runs are planned, too
 _LARGEST_CONFIG_BYTES = 1_300  #: reading larger ones takes long
 
 
@@ -136,7 +136,7 @@ def _bundled(name: str, folder: Path) -> Iterator[None]:
 def _plan(experiment: Experiment) -> None:
     seeds = max([len(experiment.seeds), *map(len, experiment.seeds_on.values())])
     trials = sum(len(each.tuning.trials) * len(each.tuning.candidates) for each in experiment.solvers if each.tuning)
-    if (len(experiment.solvers) * seeds + trials) * len(experiment.datasets) > MOST_RUNS:
+    if (len(experiment.solvers) * seeds + trials) * len(experiment.datasets) > MAX_RUNS:
         return
     for run in plan(experiment):
         str(run)

@@ -73,7 +73,7 @@ ODD_YAML = (
     ),
     *("[", "{", "]", "}", ",", "'", '"', "\\", "[" * 60, "{a: " * 60, "&a [*a]", "2001-99-99", "9" * 5000, "\x00", "%"),
 )
-_MOST_PLACES = 2_000
+_MAX_PLACES = 2_000
 
 
 def bent_bytes(data: bytes, random: Random, words: Sequence[str] = ()) -> bytes:
@@ -131,7 +131,7 @@ def places(tree: Any) -> Iterator[tuple[Any, Any]]:
     """Yield (container, key or position) of everything below a tree."""
     found = 0
     waiting = [tree]
-    while waiting and found < _MOST_PLACES:
+    while waiting and found < _MAX_PLACES:
         node = waiting.pop()
         for key in list(node) if isinstance(node, dict) else range(len(node)):
             found += 1

@@ -16,7 +16,7 @@ from mpu_bench.kernels import Gaussian, Linear, Polynomial
 LONG = np.longdouble
 EPS = float(np.finfo(LONG).eps)
 _ROUNDING = 16 * EPS  # of a sum of so many numbers, by the sum of their sizes
-_MOST_STEPS, _PATIENCE, _WANTED = 150, 12, 1e-13
+_MAX_STEPS, _PATIENCE, _WANTED = 150, 12, 1e-13
 
 
 class Interval(NamedTuple):
@@ -139,7 +139,7 @@ def _interior_point(Q, upper, normal, look):
     room = np.where(bounded, upper - a, LONG(1))
     z, s, multiplier = np.ones(n, LONG), np.where(bounded, LONG(1), LONG(0)), LONG(0)
     best, since = LONG(np.inf), 0
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         quality = look(a)
         best, since = (quality, 0) if quality < 0.9 * best else (min(best, quality), since + 1)
         if best <= _WANTED or since == _PATIENCE:

@@ -137,7 +137,7 @@ def test_what_a_classifier_forks_counts_and_ends_with_it(
 ) -> None:
     forking = Forking("forking", "reference", "X", {}, {}, 1, note=str(tmp_path / "note"), floats=floats)
     with pool_of(source, tmp_path, 1) as pool:
-        pool._most_memory = 0.5 * 2**30
+        pool._max_memory = 0.5 * 2**30
         assert answer(pool, Fit(forking, {}, 500, seconds)).reason == reason
     assert not psutil.pid_exists(int((tmp_path / "note").read_text(encoding="utf-8")))
 

@@ -43,10 +43,10 @@ class Answers:
         self._asked.clear()
 
 
-def played(tmp_path: Path, grown: int, most_bytes: int | None = None, **answers: float) -> Session:
+def played(tmp_path: Path, grown: int, max_bytes: int | None = None, **answers: float) -> Session:
     candidates = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
     source = Source("x", {}, DataDirectory.from_options(tmp_path))
-    session = Session(source, candidates, 80, 100, 1e12, folder=tmp_path, most_bytes=most_bytes)
+    session = Session(source, candidates, 80, 100, 1e12, folder=tmp_path, max_bytes=max_bytes)
     pool: Any = Answers({"small": 100, "large": 150}, grown)
     vars(pool).update(answers)
     session._tune(pool)
@@ -64,7 +64,7 @@ def test_the_choice_stays_when_it_is_larger_on_all_rows_than_one_as_good(tmp_pat
 
 
 def test_a_model_of_all_rows_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
-    session = played(tmp_path, grown=3, most_bytes=200)
+    session = played(tmp_path, grown=3, max_bytes=200)
     chosen = session.outcome.chosen
     assert chosen is not None
     assert (chosen.name, chosen.rows, chosen.size) == ("small", 80, 100)
@@ -165,7 +165,7 @@ def test_what_is_too_large_ends_nothing_that_fits(tmp_path: Path) -> None:
     """With --memory only models that are small enough are to be beaten."""
     tried = [Candidate(name, "batch", "X", {}, {"C": (1.0,)}, 1) for name in ("small", "large")]
     source = Source("x", {}, DataDirectory.from_options(tmp_path))
-    session = Session(source, tried, 64_000, 64_000, 1e12, folder=tmp_path, most_bytes=200)
+    session = Session(source, tried, 64_000, 64_000, 1e12, folder=tmp_path, max_bytes=200)
     while (fit := session.schedule.next(1e6)) is not None:
         error, size = {"small": (0.2, 100), "large": (0.01, 1000)}[fit.candidate.name]
         session.schedule.learn(Fitted(fit, error, 0.1, 0.1, drawn=(0.0, 0.01), size=size))

@@ -117,13 +117,13 @@ def test_what_is_kept_is_measured_with_its_rounding(seed, monkeypatch):
     state = solver.start(problem, kernel, seed)
     solver.advance(state, Until(presented=3000))
     anew = check(solver, state, problem, kernel)[0]
-    monkeypatch.setattr(expansions, "_MOST_PRODUCTS", 0)
+    monkeypatch.setattr(expansions, "_MAX_PRODUCTS", 0)
     kept = check(solver, state, problem, kernel)[0]
     assert anew.gap < kept.gap < 1.5 * anew.gap
     solver.advance(state, Until())
     measures, true = check(solver, state, problem, kernel)
     assert measures.gap <= 2 * true + 1e-9
-    monkeypatch.setattr(expansions, "_MOST_OF_ROUNDING", 1.0)  # which no rounding is
+    monkeypatch.setattr(expansions, "_MAX_OF_ROUNDING", 1.0)  # which no rounding is
     assert check(solver, state, problem, kernel)[0].gap == pytest.approx(true, abs=1e-9)
 
 

@@ -370,7 +370,7 @@ for descriptor in range(3, 40):
 )
 def test_one_that_misbehaves_is_one_message(refused, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.setattr(guarded, "_SECONDS_TO_REPORT", 0.5)
-    monkeypatch.setattr(guarded, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(guarded, "MAX_BYTES", 10**6)
     told = refused(text)
     assert message in told
     assert "tried.yaml, line " in told
@@ -384,7 +384,7 @@ def test_one_that_does_not_end_is_ended(refused, monkeypatch: pytest.MonkeyPatch
 
 
 def test_one_that_takes_all_memory_is_ended(refused, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "most_memory", lambda: 500e6)
+    monkeypatch.setattr(process, "max_memory", lambda: 500e6)
     told = refused("os.fork()\nkept = []\nwhile True: kept.append(np.ones(10_000_000)); time.sleep(0.02)")
     assert "own.py: while importing it: used more than the limit of 476.8MiB; ended by mpu-bench" in told
 
@@ -518,7 +518,7 @@ def test_a_traceback_is_bounded_and_keeps_its_end(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     fault = raised_by("def go():\n    go()  # " + "x" * 200 + "\n", path)
     text = importing.traceback_of(fault, (path,), "said\x1b[31m" + "y" * 100_000)
-    assert len(text.encode()) <= importing.MOST_BYTES
+    assert len(text.encode()) <= importing.MAX_BYTES
     assert "\x1b" not in text
     assert text.startswith("Traceback (most recent call last):\n  ...\n")
     assert 'File "own.py", line 2, in go' in text

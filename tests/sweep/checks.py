@@ -24,7 +24,7 @@ from sweep.problems import SmallProblem
 
 _SLACK = 1e-9  # relative, of what the reference and a told gap may differ by
 _UNITS_A_SECOND = 1e5  # of the clock that goes with the work: a slice is 10,000 of them
-_MOST_GROWTH = 8  # of a slice to the next: what comes may cost so many times what was
+_MAX_GROWTH = 8  # of a slice to the next: what comes may cost so many times what was
 #: further parameters of a class, where it has them
 CHOICES: dict[str, tuple[Any, ...]] = {
     "fit_intercept": (True, False),
@@ -44,8 +44,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 #: of which compiling anew hangs, or the default is what is compiled in the suite anyway
 _COMPILED_APART = {"modified", "removal", "maintenance", "margin", "fit_intercept"}
-MOST_ITERATIONS = {"passes": 3000, "iterations": 30_000}
-_MOST_PLANES = 100  # of cutting planes, each of which takes longer than the one before
+MAX_ITERATIONS = {"passes": 3000, "iterations": 30_000}
+_MAX_PLANES = 100  # of cutting planes, each of which takes longer than the one before
 
 
 @dataclass
@@ -79,7 +79,7 @@ def classifier(name: str, problem: SmallProblem, everything: bool) -> Any:
     if given.get("maintenance", "merging") == "merging" and "maintenance" in defaults:
         given["kernel"], given["gamma"] = "rbf", "scale"
     if kind.bounds is not None:
-        given["max_iter"] = _MOST_PLANES if name == "SVMPerfClassifier" else MOST_ITERATIONS[kind.bounds]
+        given["max_iter"] = _MAX_PLANES if name == "SVMPerfClassifier" else MAX_ITERATIONS[kind.bounds]
     return kind(**given)
 
 
@@ -217,7 +217,7 @@ def _looks(model: Any, problem: SmallProblem) -> Iterator[str]:
     n = len(problem.y)
     between = _with_clock(model, problem, lambda work, _looks: work / _UNITS_A_SECOND, None)
     at_once = n * n + n  # of a step that cannot be divided: a kernel row, a plane, a certificate
-    if (largest := max(between, default=0)) > _MOST_GROWTH * 0.1 * _UNITS_A_SECOND + at_once:
+    if (largest := max(between, default=0)) > _MAX_GROWTH * 0.1 * _UNITS_A_SECOND + at_once:
         yield f"{largest:,.0f} units of work between two looks at the clock"
     between = _with_clock(model, problem, lambda _work, looks: float(looks), 0.5)
     if len(between) > 1:

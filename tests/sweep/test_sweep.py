@@ -16,13 +16,13 @@ from sweep import checks
 from sweep.checks import outcome
 from sweep.problems import made
 
-_SEEDS, _MOST_ROWS = 12, 24
+_SEEDS, _MAX_ROWS = 12, 24
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_number_is_false_and_no_fit_is_endless(name: str) -> None:
     """Of a sample that compiles little: dense rows in double, and one kernel beside that of the linear solvers."""
-    found = [outcome(name, made(seed, ("float64",), ("rbf",), _MOST_ROWS), False) for seed in range(_SEEDS)]
+    found = [outcome(name, made(seed, ("float64",), ("rbf",), _MAX_ROWS), False) for seed in range(_SEEDS)]
     wrong = [f"{each.problem}, {each.parameters}: {text}" for each in found for text in each.wrong]
     assert not wrong, "\n".join(wrong)
     assert sum(bool(each.refused) for each in found) <= _SEEDS / 3, [each.refused for each in found]
@@ -38,7 +38,7 @@ def test_a_false_number_that_the_whole_sweep_found_stays_away(name: str, seed: i
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_reference_agrees_with_other_methods(C: float) -> None:
-    problem, kernel = made(0, ("float64",), ("rbf",), _MOST_ROWS), Gaussian(0.5)
+    problem, kernel = made(0, ("float64",), ("rbf",), _MAX_ROWS), Gaussian(0.5)
     X = problem.dense / problem.dense.std()
     signs = np.where(problem.y > 0, 1.0, -1.0)
     products = exact_svm.gram(kernel, X, X)
@@ -55,7 +55,7 @@ def test_reference_agrees_with_other_methods(C: float) -> None:
 
 
 def test_false_numbers_are_seen() -> None:
-    problem = made(1, ("float64",), ("rbf",), _MOST_ROWS)
+    problem = made(1, ("float64",), ("rbf",), _MAX_ROWS)
     model = mpu_bench.DCDClassifier(C=problem.parameters["C"], max_iter=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -69,7 +69,7 @@ def test_false_numbers_are_seen() -> None:
 
 
 def test_an_indefinite_kernel_certifies_nothing() -> None:
-    problem = made(0, ("float64",), ("rbf",), _MOST_ROWS)
+    problem = made(0, ("float64",), ("rbf",), _MAX_ROWS)
     X, indefinite = problem.X / np.linalg.norm(problem.X, axis=1).max(), {"kernel": "poly", "gamma": 9.0, "coef0": -1.0}
     for name in ("MPUClassifier", "SDCAClassifier", "SMOClassifier", "FrankWolfeClassifier"):
         model = getattr(mpu_bench, name)(degree=2, random_state=0, max_iter=50, **indefinite)

@@ -9,12 +9,12 @@ from scipy import stats
 from mpu_bench import published
 from mpu_bench.errors import StoreError
 from mpu_bench.verdict.rank_tests import (
-    LEAST_PAIRS,
     LEVEL,
+    MIN_PAIRS,
     critical_difference,
     friedman,
+    indistinguishable,
     matched,
-    not_told_apart,
     typical,
     wilcoxon,
 )
@@ -183,11 +183,11 @@ def test_the_critical_difference_is_that_of_demsars_table():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 40))
-def test_groups_hold_all_pairs_that_are_not_told_apart_and_no_other(seed, solvers, datasets):
+def test_groups_hold_all_pairs_that_are_indistinguishable_and_no_other(seed, solvers, datasets):
     rng = np.random.default_rng(seed)
     outcome = friedman(rng.random((datasets, solvers)) + rng.random() * np.arange(solvers))
     ranks, difference = sorted(outcome.average_ranks), critical_difference(solvers, datasets)
-    groups = not_told_apart(outcome)
+    groups = indistinguishable(outcome)
     for one, other in itertools.combinations(range(solvers), 2):
         is_joined = any(first <= one and other <= last for first, last in groups)
         assert is_joined == (outcome.p_value >= LEVEL or ranks[other] - ranks[one] < difference)
@@ -214,9 +214,9 @@ def test_the_interval_holds_the_shifts_that_are_not_refused(numbers):
 
 
 def test_few_differences_have_no_interval():
-    assert typical(np.arange(1.0, LEAST_PAIRS)) is None
-    assert wilcoxon(np.arange(1.0, LEAST_PAIRS), np.zeros(LEAST_PAIRS - 1)).p_value > LEVEL
-    assert wilcoxon(np.arange(1.0, LEAST_PAIRS + 1), np.zeros(LEAST_PAIRS)).p_value <= LEVEL
+    assert typical(np.arange(1.0, MIN_PAIRS)) is None
+    assert wilcoxon(np.arange(1.0, MIN_PAIRS), np.zeros(MIN_PAIRS - 1)).p_value > LEVEL
+    assert wilcoxon(np.arange(1.0, MIN_PAIRS + 1), np.zeros(MIN_PAIRS)).p_value <= LEVEL
 
 
 def test_rounding_ranks_nobody():

@@ -23,7 +23,7 @@ from mpu_bench.texts import plain_name
 from mpu_bench.yaml_text import load
 
 FOLDER = Path("datasets")
-_MOST_COLUMNS, _MOST_CLASSES = 20, 20  # shown
+_MAX_COLUMNS, _MAX_CLASSES = 20, 20  # shown
 _KINDS = {"number": "numbers", "categorical": "categories", "omitted": "left out", "label": "label"}  # of columns
 
 
@@ -104,17 +104,17 @@ def _show(name: str, added: Added) -> None:
         out.print(
             columns(
                 ("column", "type", "distinct", "missing", "from", "to", ""),
-                [_row(column, added) for column in added.columns[:_MOST_COLUMNS]],
+                [_row(column, added) for column in added.columns[:_MAX_COLUMNS]],
             )
         )
-        if len(added.columns) > _MOST_COLUMNS:
-            out.tell(_rest(added.columns[_MOST_COLUMNS:], added.label))
+        if len(added.columns) > _MAX_COLUMNS:
+            out.tell(_rest(added.columns[_MAX_COLUMNS:], added.label))
         out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another with --label")
     else:
         out.tell(f"{added.card['features']:,} features, counted from {added.card.get('first_index', 1)}")
     counts = {label: counted.train.get(label, 0) + (counted.test or {}).get(label, 0) for label in counted.classes}
-    shown = ", ".join(f"{label} ({count:,})" for label, count in [*counts.items()][:_MOST_CLASSES])
-    more = f" and {len(counts) - _MOST_CLASSES} more" if len(counts) > _MOST_CLASSES else ""
+    shown = ", ".join(f"{label} ({count:,})" for label, count in [*counts.items()][:_MAX_CLASSES])
+    more = f" and {len(counts) - _MAX_CLASSES} more" if len(counts) > _MAX_CLASSES else ""
     train, test = _parts(added)
     positive = added.card.get("positive", ())
     against = f"; {' and '.join(positive)} against the rest" if positive and len(counts) > 2 else ""

@@ -21,7 +21,7 @@ from mpu_bench.errors import UserError
 _UNREAD = 141  # exit code where nobody reads the output to its end, as of a process that SIGPIPE has ended
 _NOWHERE = "the current folder was deleted; change to another and try again"
 _LONG_WORD = re.compile(r"(\S{100})\S{200,}(\S{50})")  # such as a name that no file can have
-_LEAST_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
+_MIN_ADDRESS_SPACE = 500_000_000  # bytes: with less, imports run out of it
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -101,10 +101,10 @@ def _check_address_space() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return
-    if limit < _LEAST_ADDRESS_SPACE:
+    if limit < _MIN_ADDRESS_SPACE:
         raise UserError(
             f"the limit on address space (ulimit -v) is {limit / 1e6:.0f} MB; "
-            f"mpu-bench needs at least {_LEAST_ADDRESS_SPACE / 1e6:.0f} MB"
+            f"mpu-bench needs at least {_MIN_ADDRESS_SPACE / 1e6:.0f} MB"
         )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread reserves some 30 MB of it
 

@@ -15,7 +15,7 @@ from mpu_bench.files import csv_text
 from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict import regression
-from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL
+from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS
 from mpu_bench.verdict.regression import Difference, Results
 from mpu_bench.verdict.two_solvers import COMPARED, Comparison, Sides, runs_of
 
@@ -138,8 +138,8 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
                 line(f"only {name} has {', '.join(runs)}")
     for text in unknown:
         line(text)
-    if any(not row.dataset and row.pairs < LEAST_PAIRS for rows in telling for row in rows):
-        line(f"too few: with fewer than {LEAST_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}")
+    if any(not row.dataset and row.pairs < MIN_PAIRS for rows in telling for row in rows):
+        line(f"too few: with fewer than {MIN_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}")
     every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
     if without:
         line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")

@@ -15,10 +15,10 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import DataError, UserError
-from mpu_bench.files import told_if_unwritable, write_together, written_whole
+from mpu_bench.files import as_store_error, write_together, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.models.export import agreement, c_test, compiler, onnx_graph
-from mpu_bench.models.export.agreement import LEAST_AGREEMENT, Agreement, RowsAtHand
+from mpu_bench.models.export.agreement import MIN_AGREEMENT, Agreement, RowsAtHand
 from mpu_bench.models.export.c_fixed_machines import FixedPoint
 from mpu_bench.models.export.c_float import Source
 from mpu_bench.models.export.device import Device, named
@@ -26,9 +26,9 @@ from mpu_bench.models.export.footprint import Footprint, footprint, raw_rows
 from mpu_bench.models.export.portable import Portable, dense_features, portable, too_coarse
 from mpu_bench.models.saved import SavedModel, load
 
-_MOST_ROWS, _MOST_NUMBERS = 20_000, 20_000_000  # that are compared
+_MAX_ROWS, _MAX_NUMBERS = 20_000, 20_000_000  # that are compared
 _MADE_UP_ROWS = 20  # to run where there are no others
-_MOST_BITS = 16
+_MAX_BITS = 16
 
 
 def export_c(
@@ -57,7 +57,7 @@ def export_c(
     if with_test and (out is None or rows is None or rows.numbers is None):
         raise UserError("--with-test needs --out FILE, and rows to test it on: a file of raw ones, --check DATA")
     source, how = agreement.sourced(
-        portable_model, name or (out or model).stem, rows, (bits or _MOST_BITS) if fixed_point else None
+        portable_model, name or (out or model).stem, rows, (bits or _MAX_BITS) if fixed_point else None
     )
     _check_alike(portable_model, _compared(portable_model, source, rows=rows, how=how, data=check), rows)
     c_rows, labels = _c_rows(saved, portable_model, rows, how)
@@ -71,7 +71,7 @@ def export_c(
     if out is None:
         write(source.text)
     else:
-        with told_if_unwritable(out):
+        with as_store_error(out):
             write_together(texts)
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
     if with_test:
@@ -87,7 +87,7 @@ def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, 
     content = onnx_graph.onnx_bytes(portable_model)
     rows = None if check is None else _rows_at_hand(saved, portable_model, check, home)
     _check_alike(portable_model, _onnx_compared(saved, content, rows), rows)
-    with told_if_unwritable(out), written_whole(out) as stream:
+    with as_store_error(out), written_whole(out) as stream:
         stream.write(content)
     answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
     say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, {answers} out")
@@ -95,8 +95,8 @@ def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, 
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:
     """Raise if labels differ from those of Python, or if nobody has compared them and they may."""
-    if share is not None and share < LEAST_AGREEMENT:
-        say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
+    if share is not None and share < MIN_AGREEMENT:
+        say(f"nothing written: fewer than {100 * MIN_AGREEMENT:.0f}% of the labels agree")
         raise typer.Exit(FAILED)
     if (share is None or rows is None or rows.numbers is None) and (why := too_coarse(model)):
         raise DataError(f"nothing written: {why}; or show that labels agree on raw rows: --check DATA")
@@ -131,18 +131,18 @@ def _share_of(found: Agreement, rows: RowsAtHand, which: str, remark: str = "") 
 
 def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: DataDirectory) -> RowsAtHand | None:
     """Return rows of a file or a dataset; without one the vectors of a kernel model, whose features are known."""
-    most = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(model.features, len(model.columns))))
+    row_limit = max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(model.features, len(model.columns))))
     if data is None:
         if model.vectors is None or not model.vectors.shape[0]:
             return None
-        features = np.ascontiguousarray(model.vectors[:most].toarray(), np.float32)
+        features = np.ascontiguousarray(model.vectors[:row_limit].toarray(), np.float32)
         return RowsAtHand(None, features, saved.model.scores(Dense(features)))
     numbers: list[Any] = []
     features_of: list[Any] = []
     scores: list[Any] = []
     total, whole = 0, True
     for piece in pieces_of(saved, data, None, labelled=False, home=home):
-        if total >= most:
+        if total >= row_limit:
             whole = False
             break
         features_of.append(dense_features(piece.rows, saved.features))
@@ -151,9 +151,9 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: Da
         total += len(piece)
     if not total:
         return None
-    raw = None if numbers[0] is None else np.concatenate(numbers)[:most]
-    whole = whole and total <= most
-    return RowsAtHand(raw, np.concatenate(features_of)[:most], np.concatenate(scores)[:most], whole)
+    raw = None if numbers[0] is None else np.concatenate(numbers)[:row_limit]
+    whole = whole and total <= row_limit
+    return RowsAtHand(raw, np.concatenate(features_of)[:row_limit], np.concatenate(scores)[:row_limit], whole)
 
 
 def _compared(
@@ -193,8 +193,8 @@ def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> 
     say(f"{device.name}: bytes by arm-none-eabi-size, stack and instructions counted in qemu ({device.board})")
     if rows is not None and rows.numbers is not None:
         say(f"{device.name}: {costs.rows - costs.differ} of {costs.rows} labels agree on the device")
-        if costs.differ > (1 - LEAST_AGREEMENT) * costs.rows:
-            say(f"nothing written: fewer than {100 * LEAST_AGREEMENT:.0f}% of the labels agree")
+        if costs.differ > (1 - MIN_AGREEMENT) * costs.rows:
+            say(f"nothing written: fewer than {100 * MIN_AGREEMENT:.0f}% of the labels agree")
             raise typer.Exit(FAILED)
 
 

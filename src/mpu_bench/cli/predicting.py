@@ -26,7 +26,7 @@ from mpu_bench.data.user_files.formats import LABELS, unnamed
 from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.files import is_file, told_if_unwritable, written_whole
+from mpu_bench.files import as_store_error, is_file, written_whole
 from mpu_bench.models.evaluation import METRICS, Confusion, score_of
 from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
@@ -45,8 +45,8 @@ from mpu_bench.report import tables
 from mpu_bench.texts import one_line
 
 _ROWS_AT_ONCE = 4096
-_MOST_SHOWN, _MOST_CLASSES = 60, 5  # characters of a word, and classes
-_MOST_SCORES = 10_000_000  # that are kept to be ranked
+_MAX_SHOWN, _MAX_CLASSES = 60, 5  # characters of a word, and classes
+_MAX_SCORES = 10_000_000  # that are kept to be ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
     try:
         names = saved.classes.indices([*problem.classes])
     except DataError:
-        theirs, ours = (", ".join(classes[:_MOST_CLASSES]) for classes in (problem.classes, saved.classes.names))
+        theirs, ours = (", ".join(classes[:_MAX_CLASSES]) for classes in (problem.classes, saved.classes.names))
         raise DataError(f"{name}: its classes ({theirs}) are not those of the model ({ours})") from None
     for first in range(0, problem.n_test, _ROWS_AT_ONCE):
         chosen = np.arange(first, min(first + _ROWS_AT_ONCE, problem.n_test))
@@ -180,7 +180,7 @@ def _warn_of_unknown_words(saved: SavedModel, raw: Any) -> None:
     """Warn of columns that may be written otherwise than in the training rows: none of their words is known."""
     for column in saved.preprocessing.columns if isinstance(saved.preprocessing, Table) else ():
         if isinstance(column, CategoricalColumn) and len(raw) and (column.codes(raw[column.name]) < 0).all():
-            word = one_line(str(raw[column.name].iloc[0]), _MOST_SHOWN)
+            word = one_line(str(raw[column.name].iloc[0]), _MAX_SHOWN)
             say(
                 f"warning: column '{column.name}': the training rows have none of its words, such as '{word}'; the "
                 "model ignores them"
@@ -277,7 +277,7 @@ def predict(
             write(text)
         return
     rows = 0
-    with told_if_unwritable(out), written_whole(out) as stream:
+    with as_store_error(out), written_whole(out) as stream:
         for text, count_of_rows in texts:
             stream.write(text.encode(errors="backslashreplace"))
             rows += count_of_rows
@@ -354,7 +354,7 @@ def evaluate(model: Path, data: str, label: str | None, options: TextOptions) ->
         if piece.classes is not None:
             scores = saved.scores_of(piece.rows, piece.first_row)
             confusion.add(piece.classes, labels_of(scores))
-            if confusion.rows * scores.shape[1] <= _MOST_SCORES:
+            if confusion.rows * scores.shape[1] <= _MAX_SCORES:
                 seen.append((piece.classes, scores))
     if not confusion.rows:
         raise DataError(f"{data}: has no rows")
@@ -398,7 +398,7 @@ def _print_evaluation(saved: SavedModel, confusion: Confusion, ranked: dict[str,
         if (value := values[name]) is not None:
             shown.tell(f"{words}: {100 * value:.2f}")
     if ranked is None:
-        shown.tell(f"other metrics are not computed: there are more than {_MOST_SCORES:,} scores")
+        shown.tell(f"other metrics are not computed: there are more than {_MAX_SCORES:,} scores")
     for words, text in (ranked or {}).items():
         shown.tell(f"{words}: {text}")
     names = saved.classes.names

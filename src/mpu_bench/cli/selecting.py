@@ -24,7 +24,7 @@ from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.display.selection import Display, shown_table
 from mpu_bench.errors import ConfigError, DataError, nearest
-from mpu_bench.files import is_file, told_if_unwritable, write_all
+from mpu_bench.files import as_store_error, is_file, write_all
 from mpu_bench.models.evaluation import METRICS, OF_LABELS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
@@ -33,12 +33,12 @@ from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidate
 from mpu_bench.selection.outcome import Outcome, Row, as_csv
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.repetition import config_of, exports_of
-from mpu_bench.selection.rows import FEWEST, Data, Source
+from mpu_bench.selection.rows import MIN, Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
 
-_FEWEST_ROWS = 20
-_MOST_COLUMNS = 20  # that are left out, named
+_MIN_ROWS = 20
+_MAX_COLUMNS = 20  # that are left out, named
 _WRITTEN = {
     "report.html": "the answer on one page",
     "candidates.csv": "the table",
@@ -75,7 +75,7 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
     began : float
         When, by `time.monotonic`.
     """
-    budgets, most_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
+    budgets, max_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
     target = _target(options)
     source, wishes = _source(file, options)
     source, data = _loaded(source, options.threshold)
@@ -85,7 +85,7 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
         learned_from=data.learned_from,
         all_rows=data.problem.n,
         seconds=options.seconds,
-        most_bytes=most_bytes,
+        max_bytes=max_bytes,
         target=None if target is None else replace(target, rows=data.sample),
         with_references=options.any,
     )
@@ -145,10 +145,10 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
         said = wishes_of(wishes, "try")
     dataset = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
     left_out, notes = remarks(Path(file), said)
-    for column, why in left_out[:_MOST_COLUMNS]:
+    for column, why in left_out[:_MAX_COLUMNS]:
         say(f"column '{column}' is left out: {why}")
-    if len(left_out) > _MOST_COLUMNS:
-        say(f"and {len(left_out) - _MOST_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
+    if len(left_out) > _MAX_COLUMNS:
+        say(f"and {len(left_out) - _MAX_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
     for note in notes:
         say(f"warning: {note}")
     return *dataset, wishes
@@ -159,8 +159,8 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
     (source, data), name = source.begun(for_console(console(stderr=True))), source.dataset
     if not data.problem.n_test:
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
-    if data.problem.n < _FEWEST_ROWS:
-        raise DataError(f"{name}: has {data.problem.n} training rows; at least {_FEWEST_ROWS} are needed to choose by")
+    if data.problem.n < _MIN_ROWS:
+        raise DataError(f"{name}: has {data.problem.n} training rows; at least {_MIN_ROWS} are needed to choose by")
     if data.problem.n < 2 * len(data.problem.classes):
         raise DataError(
             f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
@@ -176,7 +176,7 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             f"{name}: all {len(data.test[1]):,} test rows are of class '{data.problem.classes[present.pop()]}', which "
             "judges no classifier; draw others by --seed or --split, or give --test FILE"
         )
-    if counts.min() < 2 * FEWEST:
+    if counts.min() < 2 * MIN:
         say(
             f"warning: class '{data.problem.classes[counts.argmin()]}' has {counts.min()} of the training rows, too "
             "few to choose by, so that perhaps nothing is chosen; give more rows of it, or a file without it"
@@ -264,7 +264,7 @@ def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapp
 
 def _forget_earlier(folder: Path) -> None:
     """Delete what an earlier selection has written: it must not stand beside the table of this one."""
-    with told_if_unwritable(folder):
+    with as_store_error(folder):
         for name in _WRITTEN:
             (folder / name).unlink(missing_ok=True)
 

@@ -11,7 +11,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import for_console
 from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.files import told_if_unwritable, write_all
+from mpu_bench.files import as_store_error, write_all
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.models.saved import LEARNED_TEST_ROWS
 from mpu_bench.report import front
@@ -22,7 +22,7 @@ from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candid
 from mpu_bench.selection.repetition import model_of
 from mpu_bench.selection.rows import Source
 
-_FEWEST_ROWS = 100
+_MIN_ROWS = 100
 _REPORTS = 5  # of how far it is
 _WRITTEN = ("stream.csv", "stream.svg", "stream.png", "model.mpu")
 
@@ -71,8 +71,8 @@ def judge_online(
     source, data = _in_order(source).begun(for_console(console(stderr=True)))
     name = source.dataset
     all_rows = data.problem.n + data.problem.n_test
-    if all_rows < _FEWEST_ROWS:
-        raise DataError(f"{name}: has {all_rows} rows; a stream needs {_FEWEST_ROWS} to be judged by")
+    if all_rows < _MIN_ROWS:
+        raise DataError(f"{name}: has {all_rows} rows; a stream needs {_MIN_ROWS} to be judged by")
     tried = candidates(data.width, budgets)
     tried, reported = chosen(tried) if chosen else tried, 0
 
@@ -89,7 +89,7 @@ def judge_online(
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
     with alone_in(folder):
-        with told_if_unwritable(folder):
+        with as_store_error(folder):
             for file_name in _WRITTEN:  # of an earlier stream
                 (folder / file_name).unlink(missing_ok=True)
         write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})

@@ -10,7 +10,7 @@ import typer
 
 from mpu_bench.cli.options import TryOptions, takes
 
-_MOST_JOBS = 8
+_MAX_JOBS = 8
 
 
 @takes(TryOptions)
@@ -36,7 +36,7 @@ def try_(
     from mpu_bench.selection.pool import Pool
 
     began = time.monotonic()
-    with Pool(options.jobs or min(os.cpu_count() or 1, _MOST_JOBS)) as pool:
+    with Pool(options.jobs or min(os.cpu_count() or 1, _MAX_JOBS)) as pool:
         from mpu_bench.cli import selecting  # which takes a second or two, in which the processes import as much
 
         code = selecting.select(file, options, pool, began)

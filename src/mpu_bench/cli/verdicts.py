@@ -11,7 +11,7 @@ from typing import Any
 from mpu_bench.cli.options import console, write
 from mpu_bench.display.terminal import Drawn, Terminal, reason, styled
 from mpu_bench.errors import StoreError
-from mpu_bench.files import is_folder, told_if_unwritable
+from mpu_bench.files import as_store_error, is_folder
 from mpu_bench.quantities import format_number
 from mpu_bench.report import checked, overview
 from mpu_bench.report.overview import SENTENCES, PaperTable, besides, by_paper, overview_rows
@@ -55,7 +55,7 @@ def _summarize(text: str) -> None:
     """Append Markdown to the summary of a job of GitHub's, which it names a file for; elsewhere print it."""
     if not (name := os.environ.get("GITHUB_STEP_SUMMARY")):
         return write(text)
-    with told_if_unwritable(path := Path(name)), path.open("a", encoding="utf-8") as file:
+    with as_store_error(path := Path(name)), path.open("a", encoding="utf-8") as file:
         file.write(text)
     return None
 

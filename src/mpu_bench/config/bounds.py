@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mpu_bench.document import Node
 
-MOST_RUNS = 20_000  #: of one experiment, with the trials of its tuning and without optima
-MOST_TUNED = 20  #: parameters of one ``tune``
-MOST_ENTRIES = 1000  #: datasets, solvers, claims of one config
-MOST_POINTS = 10_000  #: over which one statement ranges
+MAX_RUNS = 20_000  #: of one experiment, with the trials of its tuning and without optima
+MAX_TUNED = 20  #: parameters of one ``tune``
+MAX_ENTRIES = 1000  #: datasets, solvers, claims of one config
+MAX_POINTS = 10_000  #: over which one statement ranges
 LARGEST_SEED = 2**32 - 1  #: that NumPy's old generators and LIBLINEAR take
 LARGEST_COUNT = 2**31 - 1  #: of vectors
-MOST_REPEATS = MOST_RUNS
-MOST_THREADS = 1024
-MOST_JOBS = 1024
-MOST_SECONDS = 1e9  #: some thirty years
-MOST_PASSES = 1e8
-MOST_EVALUATIONS = 4e18  #: of the kernel: what 64 bits can count
-MOST_MEMORY_BYTES = 2**62
+MAX_REPEATS = MAX_RUNS
+MAX_THREADS = 1024
+MAX_JOBS = 1024
+MAX_SECONDS = 1e9  #: some thirty years
+MAX_PASSES = 1e8
+MAX_EVALUATIONS = 4e18  #: of the kernel: what 64 bits can count
+MAX_MEMORY_BYTES = 2**62
 _UNTOLD = 10**15  # a number from here on is not written out
 
 
@@ -35,8 +35,8 @@ def combinations(value: Any) -> int:
 
 def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
     """Reject a tuning of too many parameters, or by too many runs."""
-    _check_bound(len(tried), "parameters", MOST_TUNED, node)
-    _check_bound(combinations(tried) * splits, "trials", MOST_RUNS, node)
+    _check_bound(len(tried), "parameters", MAX_TUNED, node)
+    _check_bound(combinations(tried) * splits, "trials", MAX_RUNS, node)
 
 
 def _swept(node: Node) -> int:
@@ -45,11 +45,11 @@ def _swept(node: Node) -> int:
         if combinations(value) == 0:
             raise node[name].error("an empty list sweeps nothing")
     count = combinations(node.value)
-    _check_bound(count, "combinations of values", MOST_RUNS, node)
+    _check_bound(count, "combinations of values", MAX_RUNS, node)
     return count
 
 
-def _check_bound(count: int, what: str, most: int, node: Node) -> None:
+def _check_bound(count: int, what: str, limit: int, node: Node) -> None:
     """Reject what is more than the limit.
 
     Raises
@@ -57,9 +57,9 @@ def _check_bound(count: int, what: str, most: int, node: Node) -> None:
     ConfigError
         Which says how many there are.
     """
-    if count > most:
+    if count > limit:
         said = f"{count:,}" if count < _UNTOLD else f"{_UNTOLD:,} or more"
-        raise node.error(f"has {said} {what}, and the limit is {most:,}; give fewer values")
+        raise node.error(f"has {said} {what}, and the limit is {limit:,}; give fewer values")
 
 
 class PlanSize:
@@ -107,4 +107,4 @@ class PlanSize:
             count * (self._seeds_on.get(name, self._seeds) + trials) for name, count in chosen.items()
         )
         self._total += solvers * runs_per_solver
-        _check_bound(self._total, "runs", MOST_RUNS, node)
+        _check_bound(self._total, "runs", MAX_RUNS, node)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from mpu_bench.config.bounds import MOST_ENTRIES
+from mpu_bench.config.bounds import MAX_ENTRIES
 from mpu_bench.config.rules import check_names
 from mpu_bench.document import Node, Strict
 
@@ -32,7 +32,7 @@ class Drawing(Strict):
 
     draw: Literal[KINDS]  # type: ignore[valid-type]
     against: Axis | None = None
-    datasets: Annotated[list[str], Field(min_length=1, max_length=MOST_ENTRIES)] | None = None
+    datasets: Annotated[list[str], Field(min_length=1, max_length=MAX_ENTRIES)] | None = None
     of: Annotated[str, Field(max_length=100)] = ""
 
 

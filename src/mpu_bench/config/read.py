@@ -28,7 +28,7 @@ from mpu_bench.files import is_file
 from mpu_bench.texts import one_line, plain
 from mpu_bench.yaml_text import parse, read
 
-_MOST_SHOWN_BYTES = 200  # of an option, in a message
+_MAX_SHOWN_BYTES = 200  # of an option, in a message
 #: keys that change no setting of any run
 _NO_SETTINGS = ("name", "description", "seed", "repeats", "limits", "claims", "figures")
 #: folders before the name of a config that comes with the project
@@ -214,7 +214,7 @@ def _of_setting(setting: str) -> Change:
     dotted, equals, text = setting.partition("=")
     if not equals or not dotted:
         raise ConfigError(f"--set {setting}: must be written key=value, such as stop.seconds=5")
-    source = f"--set {one_line(setting, _MOST_SHOWN_BYTES)}"
+    source = f"--set {one_line(setting, _MAX_SHOWN_BYTES)}"
     if setting != plain(setting, 12 * len(setting)):
         raise ConfigError(f"{source}: holds a character that cannot be shown, or is not UTF-8 text")
     value, _ = yaml_text.load(text, source, ConfigError, has_lines=False)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import published, solvers
-from mpu_bench.config.bounds import MOST_ENTRIES, MOST_POINTS, combinations
+from mpu_bench.config.bounds import MAX_ENTRIES, MAX_POINTS, combinations
 from mpu_bench.document import MisfitError, Node, Positive, Strict
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, QUANTITIES
 
@@ -109,8 +109,8 @@ class _Statement(Strict):
     @model_validator(mode="after")
     def _has_few_points(self) -> Self:
         points = sum(map(combinations, self.each))
-        if points > MOST_POINTS:
-            raise MisfitError("each", f"has {points:,} points, and the limit is {MOST_POINTS:,}")
+        if points > MAX_POINTS:
+            raise MisfitError("each", f"has {points:,} points, and the limit is {MAX_POINTS:,}")
         return self
 
     def points(self) -> Iterator[dict[str, Any]]:
@@ -357,20 +357,20 @@ class Judging(Strict):
 
     published: Annotated[list[str], BeforeValidator(lambda value: [] if value is None else _list(value))] = Field(
         [],
-        max_length=MOST_ENTRIES,
+        max_length=MAX_ENTRIES,
         description="The printed tables with which the results are compared and judged.",
     )
     claims: list[Claim] = Field(
-        [], max_length=MOST_ENTRIES, description="Expectations of your own, judged like the papers' sentences."
+        [], max_length=MAX_ENTRIES, description="Expectations of your own, judged like the papers' sentences."
     )
     explained: list[Explained] = Field(
         [],
-        max_length=MOST_ENTRIES,
+        max_length=MAX_ENTRIES,
         description="Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",
     )
     fitted: list[Fitted] = Field(
         [],
-        max_length=MOST_ENTRIES,
+        max_length=MAX_ENTRIES,
         description="Printed numbers that a setting was read off, with how; where they agree they are counted apart.",
     )
 

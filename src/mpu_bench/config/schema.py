@@ -44,9 +44,9 @@ RENAMED = {
 }
 
 AtLeastOne = Annotated[int, Field(ge=1, le=bounds.LARGEST_COUNT)]
-Repeats = Annotated[int, Field(ge=1, le=bounds.MOST_REPEATS)]
-Seconds = Annotated[float, Field(gt=0, le=bounds.MOST_SECONDS)]
-Passes = Annotated[float, Field(gt=0, le=bounds.MOST_PASSES)]
+Repeats = Annotated[int, Field(ge=1, le=bounds.MAX_REPEATS)]
+Seconds = Annotated[float, Field(gt=0, le=bounds.MAX_SECONDS)]
+Passes = Annotated[float, Field(gt=0, le=bounds.MAX_PASSES)]
 
 _ANY_SIZE = TypeAdapter(ByteSize)
 
@@ -62,7 +62,7 @@ def _bytes(memory: Any, check: Callable[[Any], Any]) -> Any:
 #: bytes, or words such as 4 GB
 Memory = Annotated[
     ByteSize,
-    Field(gt=0, le=bounds.MOST_MEMORY_BYTES),
+    Field(gt=0, le=bounds.MAX_MEMORY_BYTES),
     WrapValidator(_bytes),
     WithJsonSchema(
         {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ *[A-Za-z]*$"}]}
@@ -149,7 +149,7 @@ class Stop(Strict):
     passes: Passes | None = None
     seconds: Seconds | None = None
     seconds_of: SecondsOf | None = None
-    kernel_evaluations: Annotated[float, Field(gt=0, le=bounds.MOST_EVALUATIONS)] | None = None
+    kernel_evaluations: Annotated[float, Field(gt=0, le=bounds.MAX_EVALUATIONS)] | None = None
 
     @property
     def is_timed(self) -> bool:
@@ -195,7 +195,7 @@ class Tune(Strict):
     __pydantic_extra__: dict[str, SkipValidation[list[Any] | dict[str, list[Any]]]]
 
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = None
-    folds: Annotated[int, Field(ge=2, le=bounds.MOST_RUNS)] | None = None
+    folds: Annotated[int, Field(ge=2, le=bounds.MAX_RUNS)] | None = None
     on_test_set: bool = False
     repeats: Repeats = 1
     metric: Literal["error", "online_error"] = "error"
@@ -229,7 +229,7 @@ class File(Judging):
         description="The dataset, by the name of its card, with options, or a file of your own: {file: mine.csv}.",
     )
     datasets: list[SkipValidation[Named]] | None = Field(
-        None, min_length=1, max_length=bounds.MOST_ENTRIES, description="Several datasets, in place of `dataset`."
+        None, min_length=1, max_length=bounds.MAX_ENTRIES, description="Several datasets, in place of `dataset`."
     )
     kernel: SkipValidation[Kernels] = Field(
         "linear", description="The kernel of all solvers that take one; a list is swept."
@@ -240,7 +240,7 @@ class File(Judging):
     seed: int = Field(0, ge=0, le=bounds.LARGEST_SEED, description="The first seed.")
     solvers: list[SkipValidation[Named]] = Field(
         min_length=1,
-        max_length=bounds.MOST_ENTRIES,
+        max_length=bounds.MAX_ENTRIES,
         description="The solvers with their parameters; a list of values is swept.",
     )
     budget: Budget | None = Field(
@@ -260,7 +260,7 @@ class File(Judging):
     checkpoints: Checkpoints = Field(
         Checkpoints(), description="When a model is evaluated on the way, off the clock: the rows of curves.csv."
     )
-    threads: int = Field(1, ge=1, le=bounds.MOST_THREADS, description="How many threads a run may use.")
+    threads: int = Field(1, ge=1, le=bounds.MAX_THREADS, description="How many threads a run may use.")
     kernel_memory: Memory | None = Field(
         None,
         description="Memory for kernel values that are kept; half of limits.memory, or of what is free, by default.",
@@ -282,7 +282,7 @@ class File(Judging):
     )
     plugins: list[str] = Field(
         [],
-        max_length=bounds.MOST_ENTRIES,
+        max_length=bounds.MAX_ENTRIES,
         description="Python files with solvers of your own, relative to the config. They are code: run what you trust.",
     )
     profiles: dict[str, dict[str, Any]] = Field(
@@ -290,7 +290,7 @@ class File(Judging):
     )
     figures: list[Drawing] = Field(
         [],
-        max_length=bounds.MOST_ENTRIES,
+        max_length=bounds.MAX_ENTRIES,
         description="The figures that plot and the pages draw, with their axes and panels; all that have data by "
         "default.",
     )

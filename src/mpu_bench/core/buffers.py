@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SMALL = 1 << 24  # bytes, below which the C library does as well
-_MOST_KEPT = (1 << 30) + (1 << 27)  # bytes that nobody uses now: the rows of one fit, and parts of them
+_MAX_KEPT = (1 << 30) + (1 << 27)  # bytes that nobody uses now: the rows of one fit, and parts of them
 
 _kept: list[NDArray[np.uint8]] = []  # by rising size
 _lock = threading.RLock()  # memory may be given back whenever an array goes, also while some is taken
@@ -56,15 +56,15 @@ def _taken(size: int) -> NDArray[np.uint8]:
             if len(memory) >= size:
                 return _kept.pop(index)
     rounded = 1 << (size - 1).bit_length()  # so that the next fit, of a few more rows, has place in it
-    return np.empty(rounded if rounded <= _MOST_KEPT else size, np.uint8)  # numpy asks for large pages
+    return np.empty(rounded if rounded <= _MAX_KEPT else size, np.uint8)  # numpy asks for large pages
 
 
 def _give_back(memory: NDArray[np.uint8]) -> None:
     with _lock:
         _kept.append(memory)
         _kept.sort(key=len)
-        while sum(map(len, _kept)) > _MOST_KEPT:
-            _kept.pop(-1 if len(_kept[-1]) > _MOST_KEPT else 0)
+        while sum(map(len, _kept)) > _MAX_KEPT:
+            _kept.pop(-1 if len(_kept[-1]) > _MAX_KEPT else 0)
 
 
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:

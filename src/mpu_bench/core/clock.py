@@ -20,7 +20,7 @@ from mpu_bench import usage
 from mpu_bench.core.jit import GETS_READY
 from mpu_bench.usage import NOTHING, Moment, Usage
 
-_SHORT_PAUSE, _MOST_SECONDS_APART = 1e-3, 1e-2  # for which disturbances are not looked at
+_SHORT_PAUSE, _MAX_SECONDS_APART = 1e-3, 1e-2  # for which disturbances are not looked at
 
 
 @dataclass
@@ -136,7 +136,7 @@ class Clock:
         seconds, cpu_seconds = ended.seconds - self._started.seconds, ended.cpu_seconds - self._started.cpu_seconds
         self._used = self._used.plus(Usage(seconds, cpu_seconds))
         self._left = time.perf_counter()
-        if self._pause > _SHORT_PAUSE or self._used.seconds - self._added_up > _MOST_SECONDS_APART:
+        if self._pause > _SHORT_PAUSE or self._used.seconds - self._added_up > _MAX_SECONDS_APART:
             self.settle()
 
     def settle(self) -> None:

@@ -17,8 +17,8 @@ from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, centred_on, is_single_enough_for_scores
 
-_FEWEST_VECTORS, _MOST_VECTORS = 16, 4096  # that meet a row at once ...
-_MOST_VALUES = 1 << 24  # ... and their values: 64 MB in single precision, of very many columns
+_MIN_VECTORS, _MAX_VECTORS = 16, 4096  # that meet a row at once ...
+_MAX_VALUES = 1 << 24  # ... and their values: 64 MB in single precision, of very many columns
 _CACHE_BYTES = 1 << 20  # in which their values stay while the rows pass, of fewer columns
 _ROWS_AT_ONCE = 4096  # whose Fourier features are computed
 
@@ -251,7 +251,7 @@ def used_columns(vectors: Rows, rows: Rows, features: int, kernel: Kernel) -> tu
     """
     if isinstance(vectors, Dense) and isinstance(rows, Dense):
         return *centred_on(vectors, rows, kernel), features
-    if features <= _MOST_VALUES // _FEWEST_VECTORS or isinstance(vectors, Dense) or isinstance(rows, Dense):
+    if features <= _MAX_VALUES // _MIN_VECTORS or isinstance(vectors, Dense) or isinstance(rows, Dense):
         return vectors, rows, features
     used = np.unique(vectors.indices)
     positions = np.minimum(np.searchsorted(used, rows.indices), max(len(used) - 1, 0))
@@ -281,7 +281,7 @@ def vector_blocks(
     is_single = not is_double and is_single_enough_for_scores(vectors, kernel, length)
     precision: Precision = "single" if is_single else "double"
     in_cache = _CACHE_BYTES // (features * (4 if is_single else 8)) // GROUP * GROUP
-    capacity = max(_FEWEST_VECTORS, min(m, _MOST_VECTORS, max(GROUP, in_cache), _MOST_VALUES // features))
+    capacity = max(_MIN_VECTORS, min(m, _MAX_VECTORS, max(GROUP, in_cache), _MAX_VALUES // features))
     for first in range(0, m, capacity):
         block = new_vectors(features, capacity, precision)
         append(block, any_rows(vectors), first, min(first + capacity, m))

@@ -27,7 +27,7 @@ from mpu_bench.core.rows import Ones, Sparse
 BLOCK = 8  #: pairs of a block: a cache line of both their arrays
 _FEW = 8  # as one vector in so many, inner products are read from the lists of the slots
 _COMMON = 8  # as in one row of so many, a column has a line, if it is in as many rows
-_LEAST_FACTOR = 1e-3  # below which it is multiplied into the values of a vector
+_MIN_FACTOR = 1e-3  # below which it is multiplied into the values of a vector
 _BLOCKS_AHEAD, _LISTS_AHEAD = 4, 12  # of the columns of a row, what is fetched
 _LINE = 2**32 - 1  # the length of a list in place of which there is a line
 HEAD, LENGTH = range(2)  #: of `Entries.lists`
@@ -310,7 +310,7 @@ def put_between(entries, slot, other, share, indices, values):
     """Turn a vector into ``(1 - share) x_slot + share x_other``; return its squared norm. As scratch two of (d,)."""
     spread, key, total = entries.spread, columns_of(entries) + slot, 0.0
     others, factor, kept = read(entries, other, indices, values), (1.0 - share) * entries.factors[slot], 1.0
-    if abs(factor) < _LEAST_FACTOR:
+    if abs(factor) < _MIN_FACTOR:
         factor, kept = 1.0, factor
     entries.factors[slot] = factor
     for k in range(others):

@@ -18,7 +18,7 @@ from mpu_bench.texts import one_line
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 _UNSIGNED = (np.dtype(np.uint32),)
-_MOST_SHOWN_BYTES = 100
+_MAX_SHOWN_BYTES = 100
 
 
 def check_model(model: Any, features: int, classes: int, name: str = "") -> None:
@@ -147,6 +147,6 @@ def shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"a {type(value).__name__}, a subclass of ndarray"
     try:
-        return one_line(repr(value), _MOST_SHOWN_BYTES)
+        return one_line(repr(value), _MAX_SHOWN_BYTES)
     except Exception:
         return f"a {type(value).__name__} whose __repr__ fails"

@@ -299,7 +299,7 @@ _PHASES = {
     "training": "training",
 }
 _SCREENS_A_SECOND = 2  # every one costs this process milliseconds, beside runs whose seconds are measured
-_MOST_LINES = 20  # runs that have a line of their own beside the table
+_MAX_LINES = 20  # runs that have a line of their own beside the table
 
 
 class Display:
@@ -367,7 +367,7 @@ class Display:
     @property
     def _has_lines(self) -> bool:
         """Whether every finished run has a line."""
-        return not self._has_table or self._overall.total <= _MOST_LINES
+        return not self._has_table or self._overall.total <= _MAX_LINES
 
     def _news(self, run: Run, news: News) -> None:
         name = self._names.of(run)

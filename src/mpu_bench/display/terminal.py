@@ -136,7 +136,7 @@ class Drawn:
         if room < 0:
             yield from (self._paragraph(line, options.max_width) for line in self._lines[1:])
             return
-        wishes = [most - least for most, least in zip(self._widths("\n"), widths, strict=True)]
+        wishes = [widest - least for widest, least in zip(self._widths("\n"), widths, strict=True)]
         for count, index in enumerate(sorted(range(len(widths)), key=wishes.__getitem__)):
             more = min(wishes[index], room // (len(widths) - count))
             widths[index], room = widths[index] + more, room - more

@@ -46,7 +46,7 @@ from mpu_bench.solvers import load
 from mpu_bench.solvers.multiclass import Multiclass
 
 _SLICE_SECONDS = 0.1  # between two looks at the clock and at Ctrl-C
-_MOST_GROWTH = 8.0  # of a slice to the next; the first is one example
+_MAX_GROWTH = 8.0  # of a slice to the next; the first is one example
 _LONGEST_SLICE = 1e12  # examples, or kernel values: one example may cost a row of them, or none
 _FAR = "may be far from the optimum"
 LARGE_GAP = 0.1  # `dual_gap_` above which a fit warns, however it ended
@@ -196,7 +196,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         solver = self._solver(problem.n)
         with self._memory():
             state = solver.start(problem, kernel, seed)
-        return solver, state, self._train(solver, state, Until(self._most_presented(problem.n)), self._run())
+        return solver, state, self._train(solver, state, Until(self._max_presented(problem.n)), self._run())
 
     def _memory(self) -> AbstractContextManager[None]:
         """Return the context in which a solver starts, which may limit its memory."""
@@ -207,14 +207,14 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
             raise ValueError(f"max_seconds is {self.max_seconds!r}; it must be above 0, or None")
         return Fit(self.max_seconds)
 
-    def _most_presented(self, n: int) -> int:
+    def _max_presented(self, n: int) -> int:
         """Return how many examples a binary subproblem that has n may be presented at most."""
-        most: int | None = vars(self)["max_iter"] if self.bounds else None
-        if most is None:
+        limit: int | None = vars(self)["max_iter"] if self.bounds else None
+        if limit is None:
             return UNLIMITED
-        if not most >= 1:
-            raise ValueError(f"max_iter is {most!r}; it must be at least 1")
-        return min(int(most) * (n if self.bounds == "passes" else 1), UNLIMITED)
+        if not limit >= 1:
+            raise ValueError(f"max_iter is {limit!r}; it must be at least 1")
+        return min(int(limit) * (n if self.bounds == "passes" else 1), UNLIMITED)
 
     def _finish(self, solver: Solver, state: Any, stopped: str, *, rows: Rows, kernel: Kernel, X: Any) -> None:
         """Keep what is left of training; warn where that may not be what was wanted."""
@@ -276,8 +276,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         while not run.cancelled:
             slice_began = run.seconds
             presented, evaluated = int(counters[PRESENTED]), int(counters[KERNEL_EVALUATIONS])
-            most = min(end.presented, presented + int(examples))
-            status = solver.advance(state, Until(most, evaluated + int(values)))
+            limit = min(end.presented, presented + int(examples))
+            status = solver.advance(state, Until(limit, evaluated + int(values)))
             seconds = run.seconds
             if self.verbose:
                 print(f"{type(self).__name__}: {counters[PRESENTED]:,} examples, {seconds:.1f} s")  # noqa: T201
@@ -289,7 +289,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
             if run.is_over:
                 return "max_seconds"
             share = _SLICE_SECONDS / max(seconds - slice_began, 1e-9)
-            growth = min(_MOST_GROWTH, max(share, 1 / _MOST_GROWTH))
+            growth = min(_MAX_GROWTH, max(share, 1 / _MAX_GROWTH))
             examples = min(max(1.0, (counters[PRESENTED] - presented) * growth), _LONGEST_SLICE)
             # a kernel value takes no longer than an example that needed none
             values = min(max(examples, (counters[KERNEL_EVALUATIONS] - evaluated) * growth), _LONGEST_SLICE)

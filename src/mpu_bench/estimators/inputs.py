@@ -15,7 +15,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.models.inputs import canonical
 
-_MOST_NONZEROS = np.iinfo(np.uint32).max
+_MAX_NONZEROS = np.iinfo(np.uint32).max
 _OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another
 
 
@@ -48,8 +48,8 @@ def rows_of(X: Any) -> Rows:
     """
     if not is_sparse(X):
         return Dense(writable(np.ascontiguousarray(X)))
-    if X.nnz > _MOST_NONZEROS:
-        raise ValueError(f"X has {X.nnz:,} non-zeros; at most {_MOST_NONZEROS:,} can be held: fit parts of it")
+    if X.nnz > _MAX_NONZEROS:
+        raise ValueError(f"X has {X.nnz:,} non-zeros; at most {_MAX_NONZEROS:,} can be held: fit parts of it")
     matrix = canonical(X)
     return Sparse(writable(matrix.data), _unsigned(matrix.indices), _unsigned(matrix.indptr))
 

@@ -14,8 +14,8 @@ from mpu_bench.estimators.parameters import KernelFunction
 from mpu_bench.kernels import KERNELS, Kernel, Precomputed
 from mpu_bench.models.inputs import canonical
 
-_LEAST_VALUE = 1e-150  # of X, the largest: squares of less have few digits, or none
-_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite
+_MIN_VALUE = 1e-150  # of X, the largest: squares of less have few digits, or none
+_MIN_VARIANCE = float(np.finfo(np.float64).tiny)  # of X: less has few digits, and its reciprocal may be infinite
 
 
 def kernel_named(name: str, gamma: float | str, X: Any, degree: int = 3, coef0: float = 0.0) -> Kernel:
@@ -140,7 +140,7 @@ def _gamma(gamma: float | str, X: Any) -> float:
         variance = _variance(X)
         if not np.isfinite(variance):
             raise ValueError("the variance of X is too large for gamma='scale'; scale the features down")
-        if variance < _LEAST_VARIANCE and 0 < np.abs(X.data if is_sparse(X) else X).max(initial=0.0) < _LEAST_VALUE:
+        if variance < _MIN_VARIANCE and 0 < np.abs(X.data if is_sparse(X) else X).max(initial=0.0) < _MIN_VALUE:
             raise ValueError(
                 f"the variance of X, {variance:.1g}, is too small for gamma='scale'; scale the features up"
             )

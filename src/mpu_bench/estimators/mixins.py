@@ -62,7 +62,7 @@ class TwoClassClassifier(SolverClassifier):
                 return None
             with self._memory():
                 subproblem = solver.subproblem(state, number, self._solver)
-            end = Until(self._most_presented(subproblem.n))
+            end = Until(self._max_presented(subproblem.n))
             stopped = self._train(subproblem.solver, subproblem.state, end, run)
             return subproblem.trained(), stopped
 

@@ -19,12 +19,12 @@ from mpu_bench.quantities import Record
 #: a fifth of the wall seconds lost makes them a quarter longer: well below the factor of 2 that ratios are judged by
 LOST_SHARE = 0.2
 #: with more its processor seconds may be a quarter too many
-_MOST_WAITED_SHARE = 2 / 3
+_MAX_WAITED_SHARE = 2 / 3
 _SMALLEST_SHARE = 0.005  # less would read "0%"
 #: a single turn of another process lasts a few milliseconds, so less says something of chance, not of the machine
-LEAST_WAITING_SECONDS = 0.01
+MIN_WAITING_SECONDS = 0.01
 #: steal is counted in whole ticks, so one tick may stand for nearly none, and two for one at least
-LEAST_STEAL_TICKS = 2
+MIN_STEAL_TICKS = 2
 #: even at a load of 2 on the same cores half of all single tries took less than 1.2 times the fastest, and only one in
 #: twenty more than 1.3 to 1.8 times: three slow tries one after the other are no chance
 SLOW_PROBE = 1.5
@@ -106,15 +106,15 @@ def why(run: Record, fastest_probe: float) -> str:
     # every processor in use loses alike: this is what each of them lost
     stolen = _known(run.steal_seconds) / (threads + _known(run.load))
     idle = wall - _known(run.cpu_seconds) if threads == 1 else 0.0  # what several threads leave idle is their own
-    waited = waited if waited >= LEAST_WAITING_SECONDS else 0.0
-    stolen = stolen if _known(run.steal_seconds) * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS else 0.0
+    waited = waited if waited >= MIN_WAITING_SECONDS else 0.0
+    stolen = stolen if _known(run.steal_seconds) * usage.TICKS_PER_SECOND >= MIN_STEAL_TICKS else 0.0
     reasons = []
     if waited + stolen > LOST_SHARE * wall:
         share = f"{waited / wall:.0%} of its wall seconds" if waited < wall else "longer than it trained"
         reasons += [f"waited {share}"] if waited > _SMALLEST_SHARE * wall else []
         lost = f"lost {stolen / wall:.0%} of its wall seconds to other machines of the host"
         reasons += [lost] if stolen > _SMALLEST_SHARE * wall else []
-    elif idle > max(LOST_SHARE * wall, LEAST_WAITING_SECONDS):
+    elif idle > max(LOST_SHARE * wall, MIN_WAITING_SECONDS):
         reasons.append(f"was stopped for {idle / wall:.0%} of its wall seconds")
     if (slowdown := _slowdown(run, fastest_probe)) > SLOW_PROBE:
         reasons.append(f"the processor was {slowdown:.1f} times slower than at its fastest")
@@ -125,9 +125,9 @@ def only_delays(run: Record, fastest_probe: float) -> bool:
     """Return whether what disturbed a run leaves its processor seconds as they are; parameters as in `why`."""
     is_slow = _slowdown(run, fastest_probe) > SLOW_PROBE
     stolen, waited = _known(run.steal_seconds), _known(run.waiting_seconds)
-    is_stolen = stolen * usage.TICKS_PER_SECOND >= LEAST_STEAL_TICKS and stolen > LOST_SHARE * _known(run.cpu_seconds)
+    is_stolen = stolen * usage.TICKS_PER_SECOND >= MIN_STEAL_TICKS and stolen > LOST_SHARE * _known(run.cpu_seconds)
     return (
-        run.threads == 1 and not is_slow and not is_stolen and waited <= _MOST_WAITED_SHARE * _known(run.train_seconds)
+        run.threads == 1 and not is_slow and not is_stolen and waited <= _MAX_WAITED_SHARE * _known(run.train_seconds)
     )
 
 

@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from mpu_bench.config.bounds import LARGEST_SEED, MOST_JOBS, MOST_REPEATS, MOST_THREADS
+from mpu_bench.config.bounds import LARGEST_SEED, MAX_JOBS, MAX_REPEATS, MAX_THREADS
 from mpu_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Options(DataOptions):
     profile: str | None = option(None, "Use this profile of the config, such as ci.", str | None, metavar="NAME")
     jobs: int = option(
         1, "The number of parallel runs. They share the machine, so training takes longer.",
-        min=1, max=MOST_JOBS, metavar="N",
+        min=1, max=MAX_JOBS, metavar="N",
     )  # fmt: skip
     cluster: str | None = option(
         None,
@@ -109,7 +109,7 @@ class Options(DataOptions):
         metavar="ADDRESS",
     )
     jobs_per_worker: int = option(
-        1, "The number of parallel runs on each worker of the cluster.", min=1, max=MOST_JOBS, metavar="N"
+        1, "The number of parallel runs on each worker of the cluster.", min=1, max=MAX_JOBS, metavar="N"
     )
     send_data: bool = option(False, "Send prepared data to the cluster. By default each machine downloads it.")
     results: Path | str = option(
@@ -126,10 +126,10 @@ class Options(DataOptions):
             Which names the option that is wrong, or means nothing beside the others.
         """
         for declared in fields(self):
-            value, most, kind = getattr(self, declared.name), declared.metadata.get("max"), declared.metadata["kind"]
-            if value is not None and most is not None:
+            value, limit, kind = getattr(self, declared.name), declared.metadata.get("max"), declared.metadata["kind"]
+            if value is not None and limit is not None:
                 object.__setattr__(
-                    self, declared.name, _whole(declared.name, value, range(declared.metadata["min"], most + 1))
+                    self, declared.name, _whole(declared.name, value, range(declared.metadata["min"], limit + 1))
                 )
             elif value is not None and kind in (Path, Path | None):
                 object.__setattr__(self, declared.name, path_of(declared.name, value))
@@ -181,9 +181,9 @@ class RunOptions(Options):
         (), "Run only matching runs: solver=mpu, dataset=adult (repeatable).", list[str] | None, metavar="KEY=VALUE"
     )
     seed: int | None = option(None, "The first seed.", int | None, min=0, max=LARGEST_SEED, metavar="N")
-    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MOST_REPEATS, metavar="N")
+    repeats: int | None = option(None, "The number of seeds.", int | None, min=1, max=MAX_REPEATS, metavar="N")
     threads: int | None = option(
-        None, "The number of threads per run.", int | None, min=1, max=MOST_THREADS, metavar="N"
+        None, "The number of threads per run.", int | None, min=1, max=MAX_THREADS, metavar="N"
     )
     kernel_memory: str | None = option(
         None,

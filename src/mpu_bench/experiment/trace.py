@@ -30,7 +30,7 @@ Labels = np.ndarray[Any, Any]  #: class indices, int32
 _SLICE_SECONDS = 0.1  # a slice lasts about this long, so that limits and interruptions are met in time
 _SECONDS_BETWEEN_NEWS = 0.02  # of progress, at least: a run of milliseconds has many slices, and nobody sees them all
 _FIRST_SLICE = 1  # example, while the pace is not yet known: one of a solver that searches all may take long
-_MOST_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
+_MAX_CHECKPOINTS = 25_000  # more than a thousand in every decade up to 2^61 examples
 _ROUNDING = 1e-6  # of an objective out of kernel values in single precision
 
 
@@ -199,10 +199,8 @@ def train(
         if time.monotonic() - last_news >= _SECONDS_BETWEEN_NEWS:
             report(_progress(presented / problem.n, clock, records))
             last_news = time.monotonic()
-        if len(records) > _MOST_CHECKPOINTS:
-            raise SolverError(
-                f"{solver.name}: more than {_MOST_CHECKPOINTS:,} checkpoints; its counters cannot be true"
-            )
+        if len(records) > _MAX_CHECKPOINTS:
+            raise SolverError(f"{solver.name}: more than {_MAX_CHECKPOINTS:,} checkpoints; its counters cannot be true")
         if ended or rule or status is Status.DIVERGED:
             clock.settle()
             if evaluated.finite and records[-1].train_error is None:

@@ -55,7 +55,7 @@ from mpu_bench.experiment.messages import (
 from mpu_bench.experiment.peak_memory import PeakMemory
 from mpu_bench.experiment.run import Run
 from mpu_bench.experiment.tuning import holdout
-from mpu_bench.files import told_if_unwritable
+from mpu_bench.files import as_store_error
 from mpu_bench.guard.messages import Channel
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels import matrix as kernel_matrix
@@ -67,7 +67,7 @@ from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results.saved_models import NOT_SAVED, NOT_WRITTEN
 from mpu_bench.scaled import to_json
 from mpu_bench.solvers.plugins import importing
-from mpu_bench.texts import MOST_BYTES, plain
+from mpu_bench.texts import MAX_BYTES, plain
 
 _WARM_UP_EXAMPLES, _WARM_UP_SECONDS = 200, 5.0  # whichever comes first
 _BYTES_OF_NAME = 200  # of the name of an exception, and of its text
@@ -340,7 +340,7 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
         classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)
         saved = SavedModel(traced.model, classes, problem.features, preprocessing, origin=origin)
         for path in task.model_files:
-            with told_if_unwritable(path):
+            with as_store_error(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             saved.save(path)
     except StoreError as error:
@@ -395,7 +395,7 @@ def _threads_left(before: set[threading.Thread]) -> int:
 
 def _text(error: BaseException) -> str:
     try:
-        return plain(str(error), MOST_BYTES - _BYTES_OF_NAME)
+        return plain(str(error), MAX_BYTES - _BYTES_OF_NAME)
     except BaseException as another:
         return f"(its text is unavailable: its __str__ raises {type(another).__name__})"
 

@@ -19,10 +19,10 @@ from mpu_bench.guard import supervisor, system
 from mpu_bench.guard.messages import LOST_CONNECTION
 from mpu_bench.quantities import Ending, RunStatus
 
-MOST_BYTES = 64 << 20  #: of a line: ten times the size of a thousand checkpoints in every decade
-MOST_OUTPUT_BYTES = 10**6  #: that are shown of what is printed from one request to the next
+MAX_BYTES = 64 << 20  #: of a line: ten times the size of a thousand checkpoints in every decade
+MAX_OUTPUT_BYTES = 10**6  #: that are shown of what is printed from one request to the next
 _LOOK_SECONDS = 0.05  # how often limits are looked at
-_MOST_SECONDS_BETWEEN_LOOKS = 0.25  # that count; there is a look more often than that, unless the process was stopped
+_MAX_SECONDS_BETWEEN_LOOKS = 0.25  # that count; there is a look more often than that, unless the process was stopped
 _READ_BYTES, _READS_AT_ONCE = 1 << 16, 256  # between two looks at the limits
 _CUT = b"\nmpu-bench: this run prints more than 1 MB; the rest is not shown\n"
 _SECONDS_TO_END = 12.0  # more than a supervisor takes for all descendants
@@ -116,7 +116,7 @@ class Child:
         return self._ended is not None or self.process.poll() is not None
 
     def look(
-        self, receive: Callable[[bytes], Any], overdue: Callable[[], str], most_memory: float | None = None
+        self, receive: Callable[[bytes], Any], overdue: Callable[[], str], max_memory: float | None = None
     ) -> Any | Ended | None:
         """Hear what the child has sent, and look whether it has ended or exceeds a limit.
 
@@ -127,7 +127,7 @@ class Child:
             this child's.
         overdue : function
             Returns which limit of seconds is exceeded, in words; nothing if none is.
-        most_memory : float, optional
+        max_memory : float, optional
             In bytes, of the child with all that it has started.
 
         Returns
@@ -150,8 +150,8 @@ class Child:
             return Ended(RunStatus.CRASHED, Ending.SYSTEM if was_killed else Ending.FAULT, reason)
         if reason := overdue():
             return Ended(RunStatus.TIMEOUT, Ending.TIME_LIMIT, reason)
-        if most_memory is not None and self.look_at_memory() > most_memory:
-            return Ended(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(most_memory))
+        if max_memory is not None and self.look_at_memory() > max_memory:
+            return Ended(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(max_memory))
         return None
 
     def _receive(self) -> tuple[list[bytes], bool]:
@@ -176,8 +176,8 @@ class Child:
         self._pass_on_output()
         *lines, rest = self._received.split(b"\n") if self._received else [b""]
         self._received = bytearray(rest)
-        if max(map(len, (rest, *lines))) > MOST_BYTES:
-            raise ValueError(f"a message of more than {MOST_BYTES:,} bytes")
+        if max(map(len, (rest, *lines))) > MAX_BYTES:
+            raise ValueError(f"a message of more than {MAX_BYTES:,} bytes")
         return list(map(bytes, lines)), closed
 
     def _pass_on_output(self) -> None:
@@ -186,7 +186,7 @@ class Child:
             for _ in range(_READS_AT_ONCE):
                 if not (printed := os.read(self._output, _READ_BYTES)):
                     return
-                left = MOST_OUTPUT_BYTES - self._printed
+                left = MAX_OUTPUT_BYTES - self._printed
                 self._printed += len(printed)
                 if left > 0 and self._is_shown:
                     _write_to_stderr(printed[:left] + (_CUT if len(printed) > left else b""))
@@ -272,17 +272,17 @@ class AwakeClock:
 
     Parameters
     ----------
-    most : float
+    limit : float
         What may count between two looks.
     """
 
-    def __init__(self, most: float = _MOST_SECONDS_BETWEEN_LOOKS) -> None:
-        self._most, self._seconds, self._looked = most, 0.0, time.monotonic()
+    def __init__(self, limit: float = _MAX_SECONDS_BETWEEN_LOOKS) -> None:
+        self._limit, self._seconds, self._looked = limit, 0.0, time.monotonic()
 
     def __call__(self) -> float:
         """Return the seconds since it was made."""
         now = time.monotonic()
-        self._seconds += min(now - self._looked, self._most)
+        self._seconds += min(now - self._looked, self._limit)
         self._looked = now
         return self._seconds
 
@@ -296,9 +296,9 @@ def wait_for(children: Iterable[Child]) -> None:
     wait([end for child in children for end in child.readable], timeout=_LOOK_SECONDS)
 
 
-def over(most_memory: float) -> str:
+def over(max_memory: float) -> str:
     """Return in words that a limit of memory is exceeded."""
-    return f"used more than the limit of {ByteSize(most_memory).human_readable()}; ended by mpu-bench"
+    return f"used more than the limit of {ByteSize(max_memory).human_readable()}; ended by mpu-bench"
 
 
 def _write_to_stderr(printed: bytes) -> None:

@@ -75,7 +75,7 @@ class Gaussian(_Parameters, Kernel):
             raise DataError("fixed point: gamma is too large for the ranges of the features; use more bits")
         exact = rate * 2.0 ** (24 + 15 - power - up)
         more = max(0, 14 - math.floor(math.log2(exact))) if exact > 0 else 0
-        factor, more = (round(exact * 2.0**more), more) if more <= _MOST_SHIFT else (0, 0)
+        factor, more = (round(exact * 2.0**more), more) if more <= _MAX_SHIFT else (0, 0)
         moved = f"value << {up}" if up >= 0 else f"value >> {-up}"
         down, far = f" >> {more}" if more else "", f"value > {math.floor(farthest)}"
         line = f"value = {far} ? 0 : power_of_half(product({moved}, {factor}){down});"
@@ -116,7 +116,7 @@ def _(products, gamma, norms, norm):
 
 
 _LARGEST_EXPONENT = 24  # below 2^-24 a kernel value is zero
-_MOST_SHIFT = 30
+_MAX_SHIFT = 30
 _ENTRIES = ", ".join(str(round(2**30 * 2 ** (-i / 64))) for i in range(65))
 _POWER_OF_HALF = f"""/* 2^-u times 2^30, of u times 2^24 */
 static const int32_t powers_of_half[65] = {{{_ENTRIES}}};

@@ -52,7 +52,7 @@ from mpu_bench.kernels.precision import Precision, is_single_enough
 DEFAULT_CACHE_MB = 1000.0  #: for the rows of a Gram, where nobody says how much
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)  # kernel value that keeps its digits
-_LEAST_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
+_MIN_SLOTS = 2  # a pair of rows is asked for one after the other, and used together
 _ROWS_AT_ONCE = 64  # computed by a thread before it asks for more
 #: of a row that threads compute together: enough of them to end at about the same time, of lengths at which vector
 #: registers leave no rest, as a rest is rounded otherwise
@@ -168,7 +168,7 @@ def build(
     if dtype == np.float32 and (known := PROVISION.rows_of(rows, kernel)) is not None:
         return Gram(store, kernel, norms, diagonal, known, full_lru(n), new_team())
     fitting = (PROVISION.allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
-    rows_by_slot = _memory(min(n, max(fitting, _LEAST_SLOTS)), n, dtype)
+    rows_by_slot = _memory(min(n, max(fitting, _MIN_SLOTS)), n, dtype)
     gram = Gram(store, kernel, norms, diagonal, rows_by_slot, _no_rows(rows_by_slot), new_team())
     if PROVISION.helpers and PROVISION.helpers.count:
         _compute_parts(gram, 0)  # compiles; none is wanted yet
@@ -186,20 +186,20 @@ def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         try:
             return buffers.empty((r, n), dtype)
         except MemoryError:
-            if r <= min(n, _LEAST_SLOTS):
+            if r <= min(n, _MIN_SLOTS):
                 raise
-            r = max(r // 2, _LEAST_SLOTS)
+            r = max(r // 2, _MIN_SLOTS)
 
 
 def _no_rows(rows_by_slot: NDArray[Any]) -> LRU:
     slots, n = rows_by_slot.shape
-    return new_lru(n, slots, open_slots=max(_LEAST_SLOTS, _OPEN_BYTES // rows_by_slot[0].nbytes))
+    return new_lru(n, slots, open_slots=max(_MIN_SLOTS, _OPEN_BYTES // rows_by_slot[0].nbytes))
 
 
 def copy_without_rows(gram: Gram) -> Gram:
     """Return a Gram of the same examples and kernel that keeps two rows, and none yet."""
     n = len(gram.diagonal)
-    rows_by_slot = _memory(min(_LEAST_SLOTS, n), n, gram.kept.dtype)
+    rows_by_slot = _memory(min(_MIN_SLOTS, n), n, gram.kept.dtype)
     return gram._replace(
         store=with_own_scratch(gram.store), kept=rows_by_slot, lru=_no_rows(rows_by_slot), team=new_team()
     )

@@ -15,7 +15,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, value, values
 
-_MOST_DEGREE = 1000
+_MAX_DEGREE = 1000
 _VALUES_AT_ONCE = 512  # of which a power is taken; they stay in the nearest cache
 _LARGEST_SINGLE = 1e37  # of a kernel value in C
 _HEADROOM = 1.25  # over the largest of the rows at hand
@@ -24,7 +24,7 @@ _HEADROOM = 1.25  # over the largest of the rows at hand
 class _Parameters(NamedTuple):
     scale: float
     offset: float
-    degree: Annotated[int, Ge(0), Le(_MOST_DEGREE)]
+    degree: Annotated[int, Ge(0), Le(_MAX_DEGREE)]
     normalize: bool = False
 
 

@@ -14,8 +14,8 @@ from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import label_key
 
-_MOST_NAMED = 5
-_MOST_CHARACTERS = 1 << 26  # of all labels together
+_MAX_NAMED = 5
+_MAX_CHARACTERS = 1 << 26  # of all labels together
 _KINDS = {"U": "text", "b": "boolean", "i": "integer", "u": "integer", "f": "number"}
 #: kind -> the type of its values in a file, and the types of numbers that its labels may have
 _STORED: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -101,7 +101,7 @@ class Classes:
             raise ValueError("the labels of the classes do not fit together")
         if kind is str:  # an array of texts has room for the longest at every index
             longest = max(map(len, data.values))  # type: ignore[arg-type]
-            if longest * len(data.values) > _MOST_CHARACTERS:
+            if longest * len(data.values) > _MAX_CHARACTERS:
                 raise ValueError("the labels of the classes are too long")
         with np.errstate(over="ignore"):
             labels = np.array(data.values, data.dtype or {"text": str, "objects": object}[data.kind])
@@ -140,4 +140,4 @@ class Classes:
 
     def _listed(self) -> str:
         every = [word for words in self.words for word in words]
-        return ", ".join(every[:_MOST_NAMED]) + (f" and {len(every) - _MOST_NAMED} more" * (len(every) > _MOST_NAMED))
+        return ", ".join(every[:_MAX_NAMED]) + (f" and {len(every) - _MAX_NAMED} more" * (len(every) > _MAX_NAMED))

@@ -23,7 +23,7 @@ METRICS = {
 }
 OF_LABELS = ("accuracy", "balanced-accuracy", "f1")  #: those of labels alone, which a threshold changes
 DRAWS = 100  #: of the bootstrap
-FEWEST_OF_CLASS = 10  #: rows, below which a bootstrap knows nothing of a class
+MIN_OF_CLASS = 10  #: rows, below which a bootstrap knows nothing of a class
 _WEIGHTS_AT_ONCE = 2_000_000
 _TINY = 1e-12
 

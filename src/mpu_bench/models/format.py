@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.errors import DataError
-from mpu_bench.files import read_bounded, told_if_unwritable, written_whole
+from mpu_bench.files import as_store_error, read_bounded, written_whole
 from mpu_bench.texts import plain
 
 FORMAT, VERSION = "mpu-bench model", 2
-MOST_BYTES = 1 << 31  #: of a file
+MAX_BYTES = 1 << 31  #: of a file
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u4")  #: of arrays
-_JSON, _MOST_JSON_BYTES = "model.json", 1 << 26
-_MOST_ENTRIES, _MOST_HEADER_BYTES = 64, 10_000
+_JSON, _MAX_JSON_BYTES = "model.json", 1 << 26
+_MAX_ENTRIES, _MAX_HEADER_BYTES = 64, 10_000
 _BEGINNING = b"PK"
 _DAMAGE = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, EOFError, RuntimeError, SyntaxError,
@@ -57,7 +57,7 @@ def write(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
     version = VERSION if description.get("sigmoids") or "bias" in stored else 1  # 0.2.0 reads 1, and no bias
     whole = {"format": FORMAT, "version": version, **description, "arrays": shapes}
     text = json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True)
-    with told_if_unwritable(path), written_whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with as_store_error(path), written_whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(_entry(_JSON), text)
         for name, array in stored.items():
             content = io.BytesIO()
@@ -86,7 +86,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     DataError
         If the file cannot be read, is no model, is damaged, or was written by a later version.
     """
-    content = read_bounded(path, MOST_BYTES, DataError)
+    content = read_bounded(path, MAX_BYTES, DataError)
     if not content.startswith(_BEGINNING):
         raise foreign(path)
     try:
@@ -119,7 +119,7 @@ def damaged(path: Path, error: BaseException) -> DataError:
 def _checked_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the entries by name: few, stored as they are, and none twice."""
     entries = archive.infolist()
-    if len(entries) > _MOST_ENTRIES:
+    if len(entries) > _MAX_ENTRIES:
         raise ValueError(f"it has {len(entries)} entries")
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
@@ -131,7 +131,7 @@ def _checked_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    if len(text) > _MOST_JSON_BYTES:
+    if len(text) > _MAX_JSON_BYTES:
         raise ValueError("its description is too long")
     whole = json.loads(text)
     if not isinstance(whole, dict):
@@ -166,7 +166,7 @@ def _array(content: bytes, described: Mapping[str, Any], name: str) -> NDArray[A
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError(f"{name} is of another format")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_MOST_HEADER_BYTES)
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_MAX_HEADER_BYTES)
     if [dtype.str, list(shape), fortran] != [described["dtype"], described["shape"], False]:
         raise ValueError(f"{name} is not as described")
     if dtype.str not in DTYPES:

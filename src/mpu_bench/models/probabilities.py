@@ -16,8 +16,8 @@ from scipy.special import expit, softmax
 from mpu_bench.preprocessing import Finite
 
 _BINS = 10  # of probabilities
-_KEPT, _MOST_BETWEEN = 500, 50  # examples of a stream
-_MOST_STEPS, _MOST_HALVINGS = 100, 30
+_KEPT, _MAX_BETWEEN = 500, 50  # examples of a stream
+_MAX_STEPS, _MAX_HALVINGS = 100, 30
 _TOLERANCE = 1e-6  # of the gradient of a mean
 _RIDGE = 1e-12
 
@@ -91,7 +91,7 @@ class RecentScores:
 
     def __post_init__(self) -> None:
         """Start with no example."""
-        self._scores = np.zeros((_KEPT + _MOST_BETWEEN, self.functions))
+        self._scores = np.zeros((_KEPT + _MAX_BETWEEN, self.functions))
         self._labels = np.zeros(len(self._scores), np.int32)
 
     def add(self, scores: NDArray[np.float64], label: int) -> None:
@@ -100,7 +100,7 @@ class RecentScores:
         self._scores[index], self._labels[index] = scores, label
         self._seen += 1
         if self._seen == self._due:
-            self._last, self._due = self._due, self._due + max(1, min(self._seen // 10, _MOST_BETWEEN))
+            self._last, self._due = self._due, self._due + max(1, min(self._seen // 10, _MAX_BETWEEN))
 
     @property
     def sigmoids(self) -> Sigmoids:
@@ -126,7 +126,7 @@ def _fitted(scores: NDArray[np.float64], is_of: NDArray[np.bool_], weights: NDAr
         return float(shares @ (np.logaddexp(0.0, values) - targets * values))
 
     line = np.array([0.0, np.log((positive + 1) / (negative + 1))])
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         p = expit(columns @ line)
         gradient = columns.T @ (shares * (p - targets))
         if np.abs(gradient).max() < _TOLERANCE:
@@ -134,7 +134,7 @@ def _fitted(scores: NDArray[np.float64], is_of: NDArray[np.bool_], weights: NDAr
         hessian = (columns.T * (shares * p * (1 - p))) @ columns + _RIDGE * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
         now, decrease = loss(line), 1e-4 * float(gradient @ step)
-        lengths = 0.5 ** np.arange(_MOST_HALVINGS)
+        lengths = 0.5 ** np.arange(_MAX_HALVINGS)
         taken = next((length for length in lengths if loss(line - length * step) <= now - length * decrease), None)
         if taken is None:  # rounding alone is left
             break

@@ -28,7 +28,7 @@ from mpu_bench.texts import one_line
 
 #: among the parameters of an `Origin`: the test rows of its dataset were learned, too
 LEARNED_TEST_ROWS = "learned_test_rows"
-_LABELS_SHOWN, _MOST_SHOWN_BYTES = 10, 1000
+_LABELS_SHOWN, _MAX_SHOWN_BYTES = 10, 1000
 
 
 class Origin(Strict):
@@ -88,7 +88,7 @@ class SavedModel:
 
     def __repr__(self) -> str:
         """Return what it is, in a line; its arrays may be long."""
-        labels = one_line(", ".join(map(str, self.classes.labels[:_LABELS_SHOWN])), _MOST_SHOWN_BYTES)
+        labels = one_line(", ".join(map(str, self.classes.labels[:_LABELS_SHOWN])), _MAX_SHOWN_BYTES)
         more = ", ..." if len(self.classes.labels) > _LABELS_SHOWN else ""
         vectors = "" if self.model.linear else f", {self.model.support_vectors} vectors"
         of = one_line(" on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset])))

@@ -27,7 +27,7 @@ from mpu_bench.report import style, ticks
 from mpu_bench.report.figure_parts import Figure, Level, Panel, Series
 from mpu_bench.report.style import FORMATS, Format
 
-MOST_LETTERS, MOST_NAMES = 9, 8  #: of a name, and names, in a diagram of one column's width
+MAX_LETTERS, MAX_NAMES = 9, 8  #: of a name, and names, in a diagram of one column's width
 _RANK_LINE = 0.16  # inches, of a name
 _ABOVE = 2.2  # lines: the numbers of the axis, and the critical difference
 _TITLE = 0.45  # inches
@@ -108,7 +108,7 @@ _BAR_HEIGHT = 17 * _EM  # of a panel of bars
 _LINE = 1.44 * _EM  # of words below
 _LETTER = 0.56 * _EM
 _AROUND = 4.5 * _EM  # of the height of a panel: above and below its axis
-_MOST_BARS = 16  # of a panel as wide as a column
+_MAX_BARS = 16  # of a panel as wide as a column
 _MARKS = 6  # of a line with many points, about
 _BARS_WIDTH = 0.8  # of all bars of a category
 _BESIDE_BARS = 0.07  # how far a level reaches beyond them on each side
@@ -117,7 +117,7 @@ _FOOT = 0.5  # of the smallest number: where bars on a logarithmic axis begin
 _FLAT = 0.005  # of a number: what a linear axis shows above and below, where all are the same
 _AGAIN: Any = (0, (1, 1.5))  # the line of a curve after the first pass
 _AGAIN_WIDTH = 0.9
-_MOST_LEGEND = 0.35  # of the height of the panels, beyond which a figure is wider
+_MAX_LEGEND = 0.35  # of the height of the panels, beyond which a figure is wider
 _LEVELS: Any = ("-", (0, (8, 3)))  # the lines of levels, in turn
 _LEVEL_WIDTH = 0.8
 
@@ -225,8 +225,8 @@ def _width(figure: Figure, columns: int, form: Format) -> float:
     bars = max(len(panel.categories) * max(1, len(_bars(panel))) for panel in figure.panels)
     letters = max((len(name) for panel in figure.panels for name in panel.names), default=0)
     names = max(len(panel.names) for panel in figure.panels)
-    is_wide = columns > 1 or bars > _MOST_BARS
-    is_wide |= letters > MOST_LETTERS or names > MOST_NAMES
+    is_wide = columns > 1 or bars > _MAX_BARS
+    is_wide |= letters > MAX_LETTERS or names > MAX_NAMES
     least = 2 * _RANK_LETTER * (letters + _RANK_LETTERS) + _AXIS if letters else 0.0  # of a diagram of ranks
     return max(form.widths[is_wide], least * form.size)
 
@@ -394,7 +394,7 @@ def _add_legend(drawing: Drawing, handles: Sequence[Artist], form: Format) -> No
     renderer = FigureCanvasAgg(drawing).get_renderer()  # type: ignore[no-untyped-call]
     widths = _widths(handles, renderer)
     lines = math.ceil(len(widths) / _legend_columns(widths, drawing.get_figwidth()))
-    if _LINE * form.size * lines > _MOST_LEGEND * drawing.get_figheight():
+    if _LINE * form.size * lines > _MAX_LEGEND * drawing.get_figheight():
         drawing.set_figwidth(form.widths[1])
     width = drawing.get_figwidth()
     for columns in range(_legend_columns(widths, width), 0, -1):  # as computed, or one less where letters are kerned

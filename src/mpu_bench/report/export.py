@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from mpu_bench.errors import ConfigError, nearest
-from mpu_bench.files import csv_text, told_if_unwritable, written_whole
+from mpu_bench.files import as_store_error, csv_text, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.quantities import ON_PAGE, QUANTITIES, format_number
 from mpu_bench.report import figure_parts as parts
@@ -89,7 +89,7 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
     content = _parquet(rows) if form == "parquet" else _text(rows, form, shape).encode()
     if out is None:
         return content.decode()
-    with told_if_unwritable(out), written_whole(out) as stream:
+    with as_store_error(out), written_whole(out) as stream:
         stream.write(content)
     return None
 

@@ -14,10 +14,10 @@ from mpu_bench.report.figure_parts import OPTIMA, Figure, Level, Panel, Series, 
 from mpu_bench.results.means import Summary as Row
 from mpu_bench.results.means import along, by_dataset, complete, ends, final_point, grouped
 
-_MARGIN, _MOST_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
-_LEAST_APART, _LEAST_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
-_LEAST_POINTS_ALONE = 5  # of a curve without another
-_LEAST_CUT = 0.25  # of the height of all data; less is not worth a cut
+_MARGIN, _MAX_ABOVE = 0.35, 5.0  # of how far the curves' ends lie apart: shown above the highest end
+_MIN_APART, _MIN_POINTS = 0.05, 0.2  # of the highest end, and percentage points: nearer ends count as so far apart
+_MIN_POINTS_ALONE = 5  # of a curve without another
+_MIN_CUT = 0.25  # of the height of all data; less is not worth a cut
 
 
 def axes(curves: Sequence[Row]) -> list[str]:
@@ -55,7 +55,7 @@ def curves_of(
     if not fitting or len({row.presented for row in usable}) < 2:
         return None
     axis = against if against in (*fitting, "presented") else fitting[0]
-    varied = _told_apart(usable)
+    varied = _distinguishing(usable)
     panels = [_panel(dataset, usable, rows, quantity, axis, varied[dataset]) for dataset in varied]
     panels = [panel for panel in panels if _is_curve(panel)]
     left = len(measured) - len(usable)
@@ -67,7 +67,7 @@ def _is_curve(panel: Panel) -> bool:
     """Return whether there is something to see: several curves, or a single one that is long enough."""
     lengths = [len(series.x) for series in panel.series if not series.published]
     longest = max(lengths, default=0)
-    return longest >= _LEAST_POINTS_ALONE or (longest > 1 and len(lengths) > 1)
+    return longest >= _MIN_POINTS_ALONE or (longest > 1 and len(lengths) > 1)
 
 
 @figure("test-accuracy", on_demand=True, along_axis=True)
@@ -95,7 +95,7 @@ def _rest(percents: Sequence[float]) -> tuple[float, ...]:
     return tuple(100 - percent for percent in percents)
 
 
-def _told_apart(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
+def _distinguishing(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
     """Return for each dataset what tells its curves apart: the same for all, unless that makes more names."""
     datasets = by_dataset(rows)
     everywhere = dict.fromkeys(datasets, parts.varying(rows))
@@ -187,11 +187,11 @@ def _limits(series: Sequence[Series], beside: Sequence[Series | Level]) -> tuple
     every = [number for curve in series for number in (*curve.y, *curve.low[-1:], *curve.high)]
     added = [number for item in beside for number in ([item.y] if isinstance(item, Level) else item.y)]
     ends = [curve.high[-1] if curve.high else curve.y[-1] for curve in series]
-    low, high, most = min([*every, *added]), max([*ends, *added]), max([*every, *added])
-    apart = max(high - low, _LEAST_APART * high, _LEAST_POINTS)
+    low, high, highest = min([*every, *added]), max([*ends, *added]), max([*every, *added])
+    apart = max(high - low, _MIN_APART * high, _MIN_POINTS)
     three_quarters = quantiles([number for curve in series for number in curve.y], n=4)[-1]
-    top = max(high + _MARGIN * apart, min(three_quarters, high + _MOST_ABOVE * apart))
-    if most - top < _LEAST_CUT * (most - low):
+    top = max(high + _MARGIN * apart, min(three_quarters, high + _MAX_ABOVE * apart))
+    if highest - top < _MIN_CUT * (highest - low):
         return ()
     return max(low - 0.05 * (top - low), min(low, 0.0)), top
 

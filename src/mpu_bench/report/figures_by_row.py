@@ -18,8 +18,8 @@ from mpu_bench.verdict.pairs import has_no_budget
 
 #: what solvers are ranked in over datasets, and the titles of the panels
 _RANKED = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy", "online_error": "online error"}
-_LEAST_RANKED, _LEAST_COMMON = 3, 2  # of ranks that say more than a number for each
-_MOST_SOLVERS = 16  # of a diagram that can be read
+_MIN_RANKED, _MIN_COMMON = 3, 2  # of ranks that say more than a number for each
+_MAX_SOLVERS = 16  # of a diagram that can be read
 
 
 @figure("ranks", needs="3 to 16 settings of solvers, measured on the same 2 datasets or more")
@@ -39,7 +39,7 @@ def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> 
 def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[str, str]) -> Panel | None:
     measured = parts.on_one_machine(quantity, [row for row in rows if row.means.get(quantity) is not None])
     solvers = _ranked_solvers(measured)
-    if not 0 < len(solvers) <= _MOST_SOLVERS:
+    if not 0 < len(solvers) <= _MAX_SOLVERS:
         return None
     table = [{"dataset": row.dataset, "solver": row.solver, quantity: row.means[quantity]} for row in measured]
     try:
@@ -67,7 +67,7 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
         names=tuple(name for _, name in ranked),
         note=f"without value on some datasets, and in no rank of {title}: {left}" if left else "",
         critical_difference=difference,
-        groups=rank_tests.not_told_apart(outcome),
+        groups=rank_tests.indistinguishable(outcome),
     )
 
 
@@ -76,19 +76,19 @@ def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
     datasets: dict[str, set[str]] = {}
     for row in rows:
         datasets.setdefault(row.solver, set()).add(row.dataset)
-    left, best, most = list(datasets), list[str](), 0
-    while len(left) >= _LEAST_RANKED:
+    left, best, most_values = list(datasets), list[str](), 0
+    while len(left) >= _MIN_RANKED:
         common = len(set.intersection(*(datasets[solver] for solver in left)))
-        if common >= _LEAST_COMMON and common * len(left) > most:
-            best, most = list(left), common * len(left)
+        if common >= _MIN_COMMON and common * len(left) > most_values:
+            best, most_values = list(left), common * len(left)
         left.remove(min(reversed(left), key=lambda solver: len(datasets[solver])))
     return best
 
 
-_LEAST_LENGTHS = 3  # of the data, that seconds can be drawn against
+_MIN_LENGTHS = 3  # of the data, that seconds can be drawn against
 _LENGTHS = "comparable values at 3 lengths of the same data or more"
-_LEAST_DATASETS, _LEAST_SOLVERS = 3, 2  # of bars that say more than a table
-_MOST_BARS = 16  # of a dataset, which colours and shades still tell apart
+_MIN_DATASETS, _MIN_SOLVERS = 3, 2  # of bars that say more than a table
+_MAX_BARS = 16  # of a dataset, which colours and shades still tell apart
 
 
 @figure("budget", needs="2 budgets or more", quantity="test_error")
@@ -161,7 +161,7 @@ def _same_data(rows: Sequence[Row]) -> list[list[Row]]:
 def _length_panel(rows: Sequence[Row], quantity: str, title: str, varied: Mapping[str, set[str]]) -> Panel | None:
     rows = [row for row in rows if row.means.get(quantity)]
     groups = grouped(rows, lambda row: parts.label(row, varied))
-    is_long = any(len({row.n for row in points}) >= _LEAST_LENGTHS for points in groups.values())
+    is_long = any(len({row.n for row in points}) >= _MIN_LENGTHS for points in groups.values())
     if not is_long or not parts.is_comparable(quantity, rows):
         return None
     series = tuple(curve for name, points in groups.items() for curve in _length_series(name, points, quantity))
@@ -275,7 +275,7 @@ def _is_swept(rows: Sequence[Row], name: str) -> bool:
         if isinstance(number, bool) or not isinstance(number, int | float):
             return False
         numbers.setdefault((row.dataset, row.solver), set()).add(number)
-    return bool(numbers) and all(len(tried) >= _LEAST_LENGTHS for tried in numbers.values())
+    return bool(numbers) and all(len(tried) >= _MIN_LENGTHS for tried in numbers.values())
 
 
 def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
@@ -298,8 +298,8 @@ def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> F
     measured = _with_accuracy(rows)
     datasets = tuple(by_dataset(measured))
     settings = {(row.solver, row.parameters, row.kernel) for row in measured}
-    few = len(datasets) < _LEAST_DATASETS or len({row.solver for row in measured}) < _LEAST_SOLVERS
-    if few or len(settings) > _MOST_BARS:
+    few = len(datasets) < _MIN_DATASETS or len({row.solver for row in measured}) < _MIN_SOLVERS
+    if few or len(settings) > _MAX_BARS:
         return None
     panels = [_accuracy_bars(measured, datasets)]
     timed = parts.on_one_machine("train_seconds", measured)
@@ -316,7 +316,7 @@ def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | N
     datasets = tuple(by_dataset(measured))
     first, ratios = with_speed_ups(measured)
     ratios = [row for row in ratios if row.means["speed_up"]]
-    if len(datasets) < _LEAST_DATASETS or not ratios:
+    if len(datasets) < _MIN_DATASETS or not ratios:
         return None
     panel = _bar_panel("speed-up", f"speed-up over {first}", ratios, datasets, "speed_up")
     panel = replace(panel, levels=(Level(f"as fast as {first}", 1.0),))

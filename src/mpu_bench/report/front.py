@@ -129,7 +129,7 @@ def _groups(axes: Axes, outcome: Outcome) -> list[list[int]]:
     return groups
 
 
-_MOST_CURVES = 5  # classifiers
+_MAX_CURVES = 5  # classifiers
 _STREAM_WIDTH, _STREAM_HEIGHT, _STREAM_LINE = 3.6, 2.6, 0.17  # inches, without the legend, and of a line of it
 _STREAM_COLUMNS = 2  # of the legend
 
@@ -144,7 +144,7 @@ def drawn_stream(stream: Stream, name: str) -> dict[str, bytes]:
     name : str
         Of the dataset.
     """
-    best = sorted(stream.contenders, key=lambda contender: -contender.value(stream.metric))[:_MOST_CURVES]
+    best = sorted(stream.contenders, key=lambda contender: -contender.value(stream.metric))[:_MAX_CURVES]
     with drawing.styled():
         lines = -(-(len(best) + len(stream.references)) // _STREAM_COLUMNS)
         figure = Figure(figsize=(_STREAM_WIDTH, _STREAM_HEIGHT + _STREAM_LINE * lines), layout="constrained")

@@ -123,8 +123,10 @@ def _cell_name(cell: Cell, varied: Mapping[str, set[str]]) -> str:
     """Return a cell's solver, with the parameters that tell its runs apart."""
     if not cell.solver:
         return ""
-    told_apart = {solver: names - {"kernel"} for solver, names in varied.items()}
-    name = naming.short_text(Record(solver=cell.solver, parameters=cell.parameters or "{}"), told_apart, ("vectors",))
+    distinguishing = {solver: names - {"kernel"} for solver, names in varied.items()}
+    name = naming.short_text(
+        Record(solver=cell.solver, parameters=cell.parameters or "{}"), distinguishing, ("vectors",)
+    )
     return f"{name} B={cell.budget}" if cell.budget else name
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import Formatter, Locator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-_LEAST, _MOST = 2, 8  # ticks of an axis
+_MIN, _MAX = 2, 8  # ticks of an axis
 _LETTERS = 5.0  # of a label beside the next one, in sizes of the text
 _LINES = 2.0  # of labels above each other, in sizes of the text
 _PLAIN = (1e-3, 1e4)  # numbers between these are written in full
-_MOST_DECADES = 7  # with ticks between
+_MAX_DECADES = 7  # with ticks between
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = ((1, 2, 5), (1, 3))  # of ticks within decades
 
@@ -25,43 +25,43 @@ def set_ticks(axis: Axis, *, log: bool) -> None:
     axis.set_minor_formatter(NullFormatter())
     if log:
         low, high = sorted(axis.get_view_interval())
-        is_short = low > 0 and math.log10(high / low) <= _MOST_DECADES
+        is_short = low > 0 and math.log10(high / low) <= _MAX_DECADES
         axis.set_minor_locator(LogLocator(subs=range(2, 10)) if is_short else NullLocator())
 
 
-def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most ``most`` ticks between two positive numbers: powers of ten, or what lies between few of them.
+def log_ticks(low: float, high: float, limit: int) -> list[float]:
+    """Return at most ``limit`` ticks between two positive numbers: powers of ten, or what lies between few of them.
 
     Parameters
     ----------
     low, high : float
         Positive.
-    most : int
+    limit : int
         At least two.
     """
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-    if last - first >= _LEAST:
-        every = math.ceil((last - first + 1) / most)
+    if last - first >= _MIN:
+        every = math.ceil((last - first + 1) / limit)
         return [10.0**power for power in range(first, last + 1) if power % every == 0]
     for digits in _DIGITS:
         ticks = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in digits]
         ticks = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-        if min(_LEAST + 1, most) <= len(ticks) <= most:
+        if min(_MIN + 1, limit) <= len(ticks) <= limit:
             return ticks
     if last - first == 1:
         return [10.0**first, 10.0**last]
-    return [tick for tick in linear_ticks(low, high, most) if tick > 0]
+    return [tick for tick in linear_ticks(low, high, limit) if tick > 0]
 
 
-def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most ``most`` round numbers between two."""
+def linear_ticks(low: float, high: float, limit: int) -> list[float]:
+    """Return at most ``limit`` round numbers between two."""
     room = 1e-9 * (high - low)
-    for intervals in range(most, 4 * most):
+    for intervals in range(limit, 4 * limit):
         ticks = np.asarray(MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high))
         inside = [float(tick) for tick in ticks if low - room <= tick <= high + room]
-        if len(inside) >= _LEAST:
+        if len(inside) >= _MIN:
             break
-    return inside[:: math.ceil(len(inside) / most)]
+    return inside[:: math.ceil(len(inside) / limit)]
 
 
 def written(values: Sequence[float]) -> list[str]:
@@ -103,7 +103,7 @@ class Ticks(Locator):
         points = 72 / axis.axes.figure.dpi  # type: ignore[union-attr]
         length = points * (box.width if isinstance(axis, XAxis) else box.height)
         size: float = axis.majorTicks[0].label1.get_fontsize()  # type: ignore[union-attr,assignment]
-        return int(min(_MOST, max(_LEAST, length / size // (_LETTERS if isinstance(axis, XAxis) else _LINES))))
+        return int(min(_MAX, max(_MIN, length / size // (_LETTERS if isinstance(axis, XAxis) else _LINES))))
 
 
 class Labels(Formatter):

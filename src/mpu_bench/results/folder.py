@@ -46,7 +46,7 @@ RUNS, CURVES, MACHINES = "runs.csv", "mean_curves.csv.xz", "environment.json"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")  # of an experiment: that of a folder, too
 
-_MOST_JSON_BYTES = 2**26
+_MAX_JSON_BYTES = 2**26
 
 _T = TypeVar("_T")
 
@@ -195,7 +195,7 @@ class _Kept(ResultsFolder):
             return {}
         path = self.folder / name
         try:
-            content = rows.parse(read_bounded(path, _MOST_JSON_BYTES, StoreError).decode())
+            content = rows.parse(read_bounded(path, _MAX_JSON_BYTES, StoreError).decode())
         except ValueError as error:  # no text, or no JSON
             raise StoreError(f"{path}: cannot be read: {error}") from None
         if not isinstance(content, dict):

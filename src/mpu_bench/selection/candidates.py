@@ -23,9 +23,9 @@ _LINEAR_CS = (1.0, 0.1, 0.01, 10.0)
 _LAMBDAS = (1e-4, 1e-5, 1e-3)
 _PASSES = 3  # of those that go row by row
 _PAIRS = (32, 128, 512)  # of random Fourier features: the fewer, the smaller the model
-_MOST_STEPS = 1000  # of the logistic regression
+_MAX_STEPS = 1000  # of the logistic regression
 _LEAVES = (31, 7)  # of a tree
-_MOST_DENSE = 50_000_000  # numbers that trees, which take no sparse rows, are given
+_MAX_DENSE = 50_000_000  # numbers that trees, which take no sparse rows, are given
 _REFERENCES = {
     "DummyClassifier": "sklearn.dummy",
     "LogisticRegression": "sklearn.linear_model",
@@ -153,8 +153,8 @@ def candidates(facts: Facts) -> list[Candidate]:
 def _references(facts: Facts, weights: Mapping[str, Any]) -> list[Candidate]:
     positive = facts.metric == "f1" and facts.classes == 2  # of which the best constant says yes
     constant = {"strategy": "constant", "constant": 1} if positive else {"strategy": "most_frequent"}
-    linear = {"max_iter": _MOST_STEPS, **weights}
-    too_many = f"is not tried on more than {_MOST_DENSE:,} numbers" if facts.numbers > _MOST_DENSE else ""
+    linear = {"max_iter": _MAX_STEPS, **weights}
+    too_many = f"is not tried on more than {_MAX_DENSE:,} numbers" if facts.numbers > _MAX_DENSE else ""
     return [
         Candidate(CONSTANT, "reference", "DummyClassifier", constant, {}, 1),
         Candidate("LogisticRegression", "reference", "LogisticRegression", linear, {"C": _LINEAR_CS}, 1),

@@ -28,7 +28,7 @@ from mpu_bench.selection.rows import Data, has_rare_class, shares_of
 
 WARM_UP = 0.1  #: of the rows of a file, by which they are scaled
 _RACED = 1000  # rows at least, and a tenth of all
-_LEAST_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
+_MIN_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
 _SIGNIFICANT = 0.05
 _C = TypeVar("_C", bound="Track")
 _OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted so, predicted so
@@ -248,7 +248,7 @@ def judge(
     if metric == "f1" and c == 2:  # of which the best constant says yes
         constant, always = f"always '{data.problem.classes[1]}'", np.ones_like(labels)
     references = {constant: always, "no change": np.append(np.zeros(1, np.int32), labels[:-1])}
-    block, run = max(_LEAST_BLOCK, -(-len(labels) // _BLOCKS)), Fit(seconds)
+    block, run = max(_MIN_BLOCK, -(-len(labels) // _BLOCKS)), Fit(seconds)
     stream = Stream(metric, block, len(labels), contenders, [Track(name, [_nothing(c)]) for name in references])
     try:
         while stream.rows < len(labels) and not run.is_over:

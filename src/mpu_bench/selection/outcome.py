@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.models.evaluation import FEWEST_OF_CLASS, METRICS, resampled_scores
+from mpu_bench.models.evaluation import METRICS, MIN_OF_CLASS, resampled_scores
 from mpu_bench.selection.candidates import CONSTANT
 from mpu_bench.selection.schedule import Course, Fitted
 from mpu_bench.selection.worker import Evaluated
@@ -198,7 +198,7 @@ class Outcome:
         by = self.score(one) - self.score(other)
         if self.metric == "accuracy":
             return _mcnemar(by, one, other)
-        if np.unique(one.labels, return_counts=True)[1].min() < FEWEST_OF_CLASS:
+        if np.unique(one.labels, return_counts=True)[1].min() < MIN_OF_CLASS:
             return Difference(by)
         drawn = np.subtract(*(resampled_scores(self.metric, one.labels, *row.answers, _DRAWS) for row in (one, other)))
         beyond = min((drawn <= 0).sum(), (drawn >= 0).sum())

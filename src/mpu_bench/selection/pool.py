@@ -39,8 +39,8 @@ class _Worker(Child):
     def overdue(self) -> str:
         """Return in words that it takes more seconds than it may; nothing if it does not."""
         assert self.request is not None
-        most = self.request.seconds * _GRACE + _GRACE_SECONDS if self.is_ready else _SECONDS_TO_START
-        if awake() - self.began <= most:
+        limit = self.request.seconds * _GRACE + _GRACE_SECONDS if self.is_ready else _SECONDS_TO_START
+        if awake() - self.began <= limit:
             return ""
         if not self.is_ready:
             return f"was not ready to begin within {_SECONDS_TO_START:.3g} s"
@@ -62,7 +62,7 @@ class Pool:
     def __init__(self, jobs: int) -> None:
         self._source_and_folder: tuple[Source, Path] | None = None
         self._preparing = 0.0  # seconds of all workers together
-        self._most_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
+        self._max_memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / jobs
         self._workers = [_Worker() for _ in range(jobs)]
 
     def give(self, source: Source, folder: Path) -> None:
@@ -143,7 +143,7 @@ class Pool:
             worker.began, worker.is_ready = awake(), True
             return None
 
-        result: Answer | Ended | None = worker.look(hear, worker.overdue, self._most_memory)
+        result: Answer | Ended | None = worker.look(hear, worker.overdue, self._max_memory)
         if isinstance(result, Ended):
             self._replaced(worker)
             return answer_of(request, reason=result.reason)

@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from mpu_bench.config.bounds import MOST_PASSES
+from mpu_bench.config.bounds import MAX_PASSES
 from mpu_bench.core.counters import UNLIMITED
 from mpu_bench.core.models import labels_of, with_threshold
 from mpu_bench.data.cards import catalog
@@ -81,7 +81,7 @@ def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | Non
         Of the integers that the C file computes with; None for floats.
     """
     from mpu_bench.models.export import compiler, onnx_graph
-    from mpu_bench.models.export.agreement import LEAST_AGREEMENT, compared, raw_at_hand, sourced
+    from mpu_bench.models.export.agreement import MIN_AGREEMENT, compared, raw_at_hand, sourced
     from mpu_bench.models.export.portable import portable, too_coarse
 
     files: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def exports_of(saved: SavedModel, features: NDArray[np.float32], bits: int | Non
             return
         if share is None:
             faults.append(f"{name}: its labels were not compared with those of model.mpu: {lacking}")
-        elif share < LEAST_AGREEMENT:
+        elif share < MIN_AGREEMENT:
             faults.append(f"{name} is not written: only {100 * share:.1f} % of its labels are those of model.mpu")
             return
         files[name] = content
@@ -155,7 +155,7 @@ def config_of(
     """
     is_online = isinstance(classifier, OnlineClassifier)
     solver = classifier._solver(rows, classifier.max_iter) if is_online else classifier._solver(rows)
-    kernel, most = classifier._kernel(None), classifier._most_presented(rows)
+    kernel, limit = classifier._kernel(None), classifier._max_presented(rows)
     parameters = {
         field.name: value.item() if hasattr(value, "item") else value
         for field in fields(solver)
@@ -184,18 +184,18 @@ def config_of(
         "kernel": {kernel.name: kernel.parameters} if kernel.parameters else kernel.name,
         "solvers": [{solver.name: parameters}],
         "seed": classifier.random_state,
-        **({} if most >= UNLIMITED else {"stop": {"passes": _passes(classifier, most / rows)}}),
+        **({} if limit >= UNLIMITED else {"stop": {"passes": _passes(classifier, limit / rows)}}),
     }
     errors = f"with other errors: {differs}" if differs else "with the same errors"
     head = _HEAD.format(file=one_line(Path(file).name), errors=errors)
     return head + yaml.dump(content, Dumper=Quoting, sort_keys=False, allow_unicode=True)
 
 
-def _passes(classifier: Any, most: float) -> float:
+def _passes(classifier: Any, limit: float) -> float:
     """Return after how many passes a run ends at the latest, where each binary subproblem has at most so many."""
     classes = len(classifier.classes_)
     pairs = classes * (classes - 1) // 2
-    return min(most * (classes if classes > 2 and classifier.multi_class == "ovr" else pairs), MOST_PASSES)
+    return min(limit * (classes if classes > 2 and classifier.multi_class == "ovr" else pairs), MAX_PASSES)
 
 
 def _relative(file: str, folder: Path) -> str:

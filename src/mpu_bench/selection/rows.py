@@ -31,10 +31,10 @@ _FOLDS, _REPEATED, _REPEATS = 5, 400, 3  # below so many rows, folds are drawn s
 _SIGNIFICANT = 0.05
 _LOOKED_AT = 2000  # rows, on which a linear classifier is compared with a constant
 _VALIDATION = 0.2  # of the training rows choose, ...
-_MOST_VALIDATION, _MOST_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
-FEWEST = 2  #: rows of a class in every part of the training rows, where it has so many for each
+_MAX_VALIDATION, _MAX_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
+MIN = 2  #: rows of a class in every part of the training rows, where it has so many for each
 _PAIRS_OF_ROWS = 10_000  # whose distance is looked at
-_SAMPLED, _MOST_NUMBERS = 2000, 20_000_000  # training rows on which exports are compared, and their numbers
+_SAMPLED, _MAX_NUMBERS = 2000, 20_000_000  # training rows on which exports are compared, and their numbers
 
 
 def shares_of(labels: NDArray[Any], classes: int) -> NDArray[np.float64]:
@@ -114,13 +114,13 @@ class Data:
         """
         order = np.random.default_rng([self.seed, 1]).permutation(self.problem.n)
         labels, classes = self.y[order], range(len(self.problem.classes))
-        learned = [min(max(count - 1, 1), FEWEST) for count in np.bincount(labels, minlength=len(classes))]
+        learned = [min(max(count - 1, 1), MIN) for count in np.bincount(labels, minlength=len(classes))]
         ahead = np.concatenate([np.flatnonzero(labels == c)[: learned[c]] for c in classes])
         order = np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
         labels = self.y[order]
         if self.is_cross_validated or set(classes) <= set(labels[self.learned_from :].tolist()):
             return order
-        behind = np.concatenate([np.flatnonzero(labels == c)[learned[c] :][-FEWEST:] for c in classes])
+        behind = np.concatenate([np.flatnonzero(labels == c)[learned[c] :][-MIN:] for c in classes])
         return np.concatenate([np.delete(order, behind), order[np.sort(behind)]])
 
     @property
@@ -132,7 +132,7 @@ class Data:
     def validation_rows(self) -> int:
         """How many rows choose: all where they are cross-validated."""
         n = self.problem.n
-        return n if self.is_cross_validated else min(int(_VALIDATION * n), _MOST_VALIDATION)
+        return n if self.is_cross_validated else min(int(_VALIDATION * n), _MAX_VALIDATION)
 
     @property
     def learned_from(self) -> int:
@@ -146,7 +146,7 @@ class Data:
     @property
     def sample(self) -> NDArray[np.float32]:
         """Some training rows with all features, on which exports are compared."""
-        X = self.training(min(_SAMPLED, max(1, _MOST_NUMBERS // self.problem.features)))[0]
+        X = self.training(min(_SAMPLED, max(1, _MAX_NUMBERS // self.problem.features)))[0]
         return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
 
     def part(self, chosen: NDArray[np.int64]) -> tuple[Any, NDArray[np.int32]]:
@@ -187,7 +187,7 @@ class Data:
     def test(self) -> tuple[Any, NDArray[np.int32]]:
         """The rows that no choice has seen, at most 20,000 of them."""
         n = self.problem.n_test
-        chosen = np.sort(np.random.default_rng([self.seed, 2]).permutation(n)[:_MOST_TESTED])
+        chosen = np.sort(np.random.default_rng([self.seed, 2]).permutation(n)[:_MAX_TESTED])
         X = as_array(self.problem.test, self.problem.features)
         return X[chosen], np.asarray(self.problem.test_labels)[chosen]
 

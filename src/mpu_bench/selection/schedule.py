@@ -172,7 +172,7 @@ class Schedule:
         To learn from.
     with_references : bool
         Whether references may be chosen, too.
-    most_bytes : float
+    max_bytes : float
         Of a model that may be chosen.
     """
 
@@ -182,11 +182,11 @@ class Schedule:
         rows: int,
         *,
         with_references: bool = False,
-        most_bytes: float = math.inf,
+        max_bytes: float = math.inf,
     ) -> None:
         self.courses = {candidate.name: Course(candidate, sizes(rows)) for candidate in candidates}
         self._choosable = [course for course in self.courses.values() if with_references or course.candidate.is_own]
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self.fits = 0  #: how many settings have been trained, each step of one anew
 
     def next(self, seconds_left: float) -> Fit | None:
@@ -205,16 +205,16 @@ class Schedule:
         if not ready:
             return None
         chosen = min(ready, key=self._rank)
-        seconds = self._most_seconds(chosen, seconds_left)
+        seconds = self._max_seconds(chosen, seconds_left)
         chosen.under_way += 1
         self.fits += 1
         return Fit(chosen.candidate, chosen.waiting.pop(0), chosen.sizes[chosen.step], seconds, self.fits)
 
-    def _most_seconds(self, chosen: Course, seconds_left: float) -> float:
+    def _max_seconds(self, chosen: Course, seconds_left: float) -> float:
         """Return what a fit may take, so that one that does not end leaves seconds for the other candidates."""
         on_the_way = sum(not course.is_done for course in self.courses.values())
-        most = max(_SHARES * seconds_left / on_the_way, _TIMES_FORESEEN * chosen.foreseen, _SHORT)
-        return min(seconds_left, most) if seconds_left > 0 else _SHORT
+        limit = max(_SHARES * seconds_left / on_the_way, _TIMES_FORESEEN * chosen.foreseen, _SHORT)
+        return min(seconds_left, limit) if seconds_left > 0 else _SHORT
 
     def _refine(self, seconds_left: float) -> None:
         """Let the best candidates that have come to all rows go on, where their seconds fit."""
@@ -247,7 +247,7 @@ class Schedule:
     def _fitting(self) -> list[tuple[Fitted, Course]]:
         """The best models by now of those that may be chosen and are small enough."""
         known = [(course.best, course) for course in self._choosable if course.best is not None]
-        return [(best, course) for best, course in known if best.size <= self._most_bytes]
+        return [(best, course) for best, course in known if best.size <= self._max_bytes]
 
     def _reached(self) -> float:
         """Return the error that the best candidate has at most; infinite while there is none."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FOR_TUNING = 0.7  # of the seconds; the rest is for the test rows and the last training
 _FOR_TEST_ROWS = 0.5  # of what is left then
 _FOR_LAST_TRAINING = 0.3  # of the seconds, however many the others have taken: a machine may be busy
-_LEAST_SECONDS = 1.0
+_MIN_SECONDS = 1.0
 _SECONDS_OF_A_LOOK = 0.1
 _SECONDS_OF_GRACE = 2.0  # for what is under way at an end: a process that is ended needs two to begin anew
 
@@ -45,7 +45,7 @@ class Session:
         When it began, by `mpu_bench.guard.process.awake`: while it is stopped, as by SIGSTOP, its seconds stand still.
     folder : Path
         For models meanwhile.
-    most_bytes : int or None
+    max_bytes : int or None
         Which a model may have to be chosen.
     target : Target or None
         The device that it must fit.
@@ -62,7 +62,7 @@ class Session:
     seconds: float
     began: float = field(default_factory=awake)
     folder: Path = Path()
-    most_bytes: int | None = None
+    max_bytes: int | None = None
     target: Target | None = None
     with_references: bool = False
     changed: Callable[[Outcome], None] = lambda _outcome: None
@@ -73,13 +73,13 @@ class Session:
     _learned: set[int] = field(default_factory=set)  #: fits that were learned of, and whose model may be there
 
     def __post_init__(self) -> None:
-        of_device = None if self.target is None else self.target.most_bytes
-        limits = [limit for limit in (self.most_bytes, of_device) if limit is not None]
+        of_device = None if self.target is None else self.target.max_bytes
+        limits = [limit for limit in (self.max_bytes, of_device) if limit is not None]
         self.schedule = Schedule(
             self.candidates,
             self.learned_from,
             with_references=self.with_references,
-            most_bytes=min(limits, default=math.inf),
+            max_bytes=min(limits, default=math.inf),
         )
         self.last: Fitted | None = None  #: the choice, trained on all rows
         self._note = ""
@@ -127,7 +127,7 @@ class Session:
 
     def _misfit(self, size: int | None, fitting: Fitting | None) -> str:
         """Return why a candidate with a model of that size is too large; nothing if it fits, or is not looked at."""
-        if self.most_bytes is not None and size is not None and size > self.most_bytes:
+        if self.max_bytes is not None and size is not None and size > self.max_bytes:
             return "is larger than --memory"
         return "" if fitting is None else fitting.reason
 
@@ -194,7 +194,7 @@ class Session:
 
     @property
     def _for_test_rows(self) -> float:
-        return max(self.seconds_left * _FOR_TEST_ROWS, _LEAST_SECONDS)
+        return max(self.seconds_left * _FOR_TEST_ROWS, _MIN_SECONDS)
 
     def _see(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
@@ -236,7 +236,7 @@ class Session:
         sizes = [self.learned_from] if self.source.threshold and best.fit.rows < self.learned_from else []
         sizes.append(self.all_rows)
         foreseen = best.seconds * sum((rows / best.fit.rows) ** best.fit.candidate.growth for rows in sizes)
-        left = max(self.seconds_left, self.seconds * _FOR_LAST_TRAINING, _LEAST_SECONDS)
+        left = max(self.seconds_left, self.seconds * _FOR_LAST_TRAINING, _MIN_SECONDS)
         if foreseen > left:
             self._note = f"that would take about {foreseen:.3g} s, and {left:.3g} s were left; give more --seconds"
             return

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.models import labels_of
 from mpu_bench.errors import DataError
-from mpu_bench.models.export.agreement import LEAST_AGREEMENT, RowsAtHand, compared, raw_at_hand, sourced
+from mpu_bench.models.export.agreement import MIN_AGREEMENT, RowsAtHand, compared, raw_at_hand, sourced
 from mpu_bench.models.export.device import Device
 from mpu_bench.models.export.footprint import Footprint, footprint
 from mpu_bench.models.export.portable import Portable, portable
@@ -49,7 +49,7 @@ class Target:
     rows: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
     @property
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         """The bytes of numbers in single precision beyond which no form of a model fits."""
         return _SMALLEST_SHARE * self.flash
 
@@ -67,7 +67,7 @@ class Target:
         size : int
             Bytes of its numbers in single precision.
         """
-        if size > self.most_bytes:
+        if size > self.max_bytes:
             return Fitting(reason=f"does not fit: {size:,} bytes of numbers alone")
         ranked: list[tuple[bool, int, Fitting]] = []
         faults: list[str] = []
@@ -96,7 +96,7 @@ class Target:
         inputs, labels = rows.numbers[:_ROWS_ON_DEVICE], labels_of(rows.scores[:_ROWS_ON_DEVICE])  # type: ignore[index]
         if how is None:
             return footprint(model, source, self.device, inputs, labels)
-        if (share := compared(model, source, rows, how).share) < LEAST_AGREEMENT:
+        if (share := compared(model, source, rows, how).share) < MIN_AGREEMENT:
             raise DataError(f"only {100 * share:.1f} % of the labels are the same")
         return footprint(model, source, self.device, how.rows(inputs), labels)
 

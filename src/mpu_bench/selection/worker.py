@@ -20,8 +20,8 @@ from mpu_bench.core.models import labels_of
 from mpu_bench.errors import DataError
 from mpu_bench.guard.messages import Channel, to_line
 from mpu_bench.models.evaluation import (
-    FEWEST_OF_CLASS,
     METRICS,
+    MIN_OF_CLASS,
     OF_LABELS,
     best_threshold,
     chance_of,
@@ -37,7 +37,7 @@ from mpu_bench.texts import plain
 _FEW_ROWS = 60  # to compile on
 _SECONDS_TO_WARM_UP = 0.2  # for training on them, compiling apart: it need not converge
 _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
-_LEAST_SHARE = 0.1  # of them, for the last training whatever the others took
+_MIN_SHARE = 0.1  # of them, for the last training whatever the others took
 _DRAWS = 30  # of the bootstrap of every fit
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
 _BYTES_OF_SPLIT = 8  # of a tree: a number, the index of a feature, and how far it is to the other branch
@@ -153,14 +153,16 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
     classifier, seconds, is_cut = None, 0.0, False
     for index, (X, y) in enumerate(parts):
         left = fit.seconds * _SHARE_OF_TRAINING - clock.seconds
-        most = max(left, _LEAST_SHARE * fit.seconds) / (len(parts) - index)
-        classifier = fit.candidate.build(fit.setting, data.seed, most)
+        seconds_limit = max(left, _MIN_SHARE * fit.seconds) / (len(parts) - index)
+        classifier = fit.candidate.build(fit.setting, data.seed, seconds_limit)
         before = clock.seconds
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             classifier.fit(X, y)
         seconds = clock.seconds - before
-        is_cut |= seconds >= most and any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        is_cut |= seconds >= seconds_limit and any(
+            issubclass(warning.category, ConvergenceWarning) for warning in caught
+        )
         if index < len(splits):
             validation, labels = data.part(splits[index][1])
             scored.append((labels, _scores(classifier, validation, len(data.problem.classes))))
@@ -231,7 +233,7 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
     scores = _scores(model, X, len(data.problem.classes)) - evaluation.threshold
     answers = y, labels_of(scores), scores
     known = {name: score_of(name, *answers) for name in METRICS}
-    is_known = data.metric == "accuracy" or np.unique(y, return_counts=True)[1].min() >= FEWEST_OF_CLASS
+    is_known = data.metric == "accuracy" or np.unique(y, return_counts=True)[1].min() >= MIN_OF_CLASS
     error = standard_error_of(data.metric, *answers) if is_known else None
     return Evaluated(
         evaluation,

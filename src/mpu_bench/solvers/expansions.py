@@ -25,8 +25,8 @@ from mpu_bench.kernels.matrix import Gram
 from mpu_bench.kernels.precision import sum_rounding
 from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, nu_of, rounding
 
-_MOST_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
-_MOST_OF_ROUNDING = 2.0  # times the gap without it, for which nothing is computed anew
+_MAX_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
+_MAX_OF_ROUNDING = 2.0  # times the gap without it, for which nothing is computed anew
 _FEW = 16  # roundings of a value once its inner product is known
 
 
@@ -90,7 +90,7 @@ def response_rounding(
 
 
 def _takes_long(problem: Problem, coefficients: NDArray[np.float64]) -> bool:
-    return int(np.count_nonzero(coefficients)) * max(part.size for part in problem.train) > _MOST_PRODUCTS
+    return int(np.count_nonzero(coefficients)) * max(part.size for part in problem.train) > _MAX_PRODUCTS
 
 
 def certify_expansion(
@@ -131,7 +131,7 @@ def certify_expansion(
         if not has_ended or not kernel.positive_semidefinite:
             return measures
         unrounded = certified(Responses(kept.values, np.zeros_like(kept.values))).gap
-        if measures.gap is not None and unrounded is not None and measures.gap <= _MOST_OF_ROUNDING * unrounded:
+        if measures.gap is not None and unrounded is not None and measures.gap <= _MAX_OF_ROUNDING * unrounded:
             return measures
     return certified(responses_of(problem, kernel, coefficients))
 

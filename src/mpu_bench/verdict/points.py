@@ -267,9 +267,9 @@ def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, poi
     It keeps its last value until the next checkpoint. Errors of checkpoints of the same runs are no independent ones:
     that of a mean is the mean of theirs.
     """
-    dataset, most = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
+    dataset, limit = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
     known = [row for row in curve_at(evidence, where, point, "passes") if row.means.get(quantity) is not None]
-    rows = [row for row in known if ((row.means.get("passes") or math.inf) <= most) != after.later]
+    rows = [row for row in known if ((row.means.get("passes") or math.inf) <= limit) != after.later]
     short = "" if after.later else stopped_before(rows, "passes", after.passes)
     if not rows or short:
         return Sample({}, False, dataset, is_of_curve=True, missing=short)

@@ -24,7 +24,7 @@ Ties = Literal["as ties", "as computed"]
 
 LEVEL = 0.05  #: of significance
 #: with fewer pairs, not even differences of one sign alone are significant: they have a probability of 2 / 2^N
-LEAST_PAIRS = 1 + math.ceil(math.log2(1 / LEVEL))
+MIN_PAIRS = 1 + math.ceil(math.log2(1 / LEVEL))
 _DIGITS = 9  # of the larger number: what a difference has beyond them is rounding
 # Of pairs. The exact probability takes about N^3 / 2 additions, here 0.3 seconds; the normal one is then off by a
 # thousandth of itself where p is a few hundredths.
@@ -155,13 +155,13 @@ def typical(differences: NDArray[np.float64]) -> tuple[float, float, float] | No
     """Return the Hodges-Lehmann estimate of a difference and the ends of the interval that belongs to Wilcoxon's test.
 
     The estimate is the median of the means of all pairs of differences, each with itself, too. A shift within the
-    interval is one that the two-sided test at `LEVEL` does not refuse. None below `LEAST_PAIRS`: none is refused.
+    interval is one that the two-sided test at `LEVEL` does not refuse. None below `MIN_PAIRS`: none is refused.
 
     Parameters
     ----------
     differences : array, shape (N,)
     """
-    if len(differences) < LEAST_PAIRS:
+    if len(differences) < MIN_PAIRS:
         return None
     upper = np.triu_indices(len(differences))
     means = np.sort((differences[:, None] + differences)[upper] / 2)
@@ -211,11 +211,11 @@ def friedman(
     rounded = np.array([_rounded(row, float(np.abs(row).max())) for row in values])
     ranks = scipy.stats.rankdata(rounded if best == "lowest" else -rounded, axis=1)
     average = ranks.mean(axis=0)
-    most = datasets * (k - 1)  # the statistic where all datasets rank alike
+    maximum = datasets * (k - 1)  # the statistic where all datasets rank alike
     variance = ranks.var(axis=1).sum() if corrected else datasets * (k**2 - 1) / 12
-    chi_squared = float(most * ((average - (k + 1) / 2) ** 2).mean() * datasets / variance) if variance else 0.0
-    rest = most - chi_squared
-    if rest > most * 10.0**-_DIGITS:
+    chi_squared = float(maximum * ((average - (k + 1) / 2) ** 2).mean() * datasets / variance) if variance else 0.0
+    rest = maximum - chi_squared
+    if rest > maximum * 10.0**-_DIGITS:
         statistic = (datasets - 1) * chi_squared / rest
         p_value = float(scipy.stats.f.sf(statistic, k - 1, (k - 1) * (datasets - 1)))
     else:
@@ -239,7 +239,7 @@ def critical_difference(solvers: int, datasets: int) -> float:
     return float(q * np.sqrt(solvers * (solvers + 1) / (6 * datasets)))
 
 
-def not_told_apart(outcome: Friedman) -> tuple[tuple[int, int], ...]:
+def indistinguishable(outcome: Friedman) -> tuple[tuple[int, int], ...]:
     """Return the groups of solvers that are not told apart at `LEVEL`.
 
     Where Friedman's test does not refuse that all are alike, that is all of them; else those whose average ranks differ

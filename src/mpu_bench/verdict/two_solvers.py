@@ -29,7 +29,7 @@ from mpu_bench.results.machines import comparable, why_disturbed
 from mpu_bench.results.naming import better_way, function_of
 from mpu_bench.scaled import parameters_in, short
 from mpu_bench.verdict.pairs import is_certain, partners
-from mpu_bench.verdict.rank_tests import LEAST_PAIRS, LEVEL, typical, wilcoxon
+from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS, typical, wilcoxon
 
 #: the quantities that are compared where none is named
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
@@ -287,9 +287,9 @@ def _varying(runs: Sequence[Record], settings: Mapping[int, Mapping[str, str]]) 
     return {name for (_, name), several in values.items() if len(several) > 1}
 
 
-def _shortened(words: Sequence[str], most: int = 5) -> str:
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+def _shortened(words: Sequence[str], limit: int = 5) -> str:
+    more = len(words) - limit
+    return ", ".join(words[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def _partners(first: Sequence[Record], second: Sequence[Record], quantity: str = "") -> list[tuple[Record, Record]]:
@@ -349,8 +349,8 @@ def _over_datasets(subject: _Subject, rows: Sequence[Comparison]) -> Comparison:
         differences = np.log(differences)
     middle = typical(differences) or (float(np.median(differences)), None, None)
     p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
-    few = f"too few datasets: {len(rows)} of {LEAST_PAIRS} needed"
-    return _row("", subject, pairs, (*middle, p_value), few if len(rows) < LEAST_PAIRS else "")
+    few = f"too few datasets: {len(rows)} of {MIN_PAIRS} needed"
+    return _row("", subject, pairs, (*middle, p_value), few if len(rows) < MIN_PAIRS else "")
 
 
 def _differences(quantity: str, pairs: _Array) -> _Array:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpu_bench.data.download.integrity import MOST_BYTES, read_note
+from mpu_bench.data.download.integrity import MAX_BYTES, read_note
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Kept:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"size": "1"}', '{"size": NaN}', "[" * 5000, '{"size": 1' + " " * MOST_BYTES + "}"]
+    "text", ["", "{}", "[]", '{"size": "1"}', '{"size": NaN}', "[" * 5000, '{"size": 1' + " " * MAX_BYTES + "}"]
 )
 def test_what_is_none_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "note").write_text(text)

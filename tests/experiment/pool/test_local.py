@@ -371,7 +371,7 @@ def test_what_a_run_prints_is_shown_up_to_a_bound(outcomes, capfd: pytest.Captur
     first, _ = (each.record.status for each in outcomes(["print-much", "print"]))
     shown = capfd.readouterr().err
     assert first == "done"
-    assert process.MOST_OUTPUT_BYTES < len(shown) < process.MOST_OUTPUT_BYTES + 10_000
+    assert process.MAX_OUTPUT_BYTES < len(shown) < process.MAX_OUTPUT_BYTES + 10_000
     assert shown.count("prints more than 1 MB; the rest is not shown") == 1
     assert "printed without an end" in shown  # of the run after it
 

@@ -3,7 +3,7 @@ import pytest
 
 from mpu_bench.core.counters import UPDATES, new_counters
 from mpu_bench.kernels import Linear
-from mpu_bench.solvers.meb.simplex import MOST_MOVES, RowsOfCoreSet, minimise
+from mpu_bench.solvers.meb.simplex import MAX_MOVES, RowsOfCoreSet, minimise
 from oracles import toys
 from oracles.meb import KERNELS, full_core_set, least_square, one_feature, products_of
 
@@ -12,7 +12,7 @@ def minimised(core, examples, R, tolerance, counters):
     """Return R at the minimum of a core set."""
     s = core.responses[: int(core.vectors.size[0])]
     points, weights = RowsOfCoreSet(core.kept, core, examples), (core.signs, core.coefficients, core.diagonal)
-    return minimise(points, s, *weights, R, tolerance, MOST_MOVES, counters)
+    return minimise(points, s, *weights, R, tolerance, MAX_MOVES, counters)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

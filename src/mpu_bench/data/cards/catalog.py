@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from mpu_bench import installed, resources
-from mpu_bench.data.cards.schema import MOST_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
+from mpu_bench.data.cards.schema import MAX_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
 from mpu_bench.document import Document, Locations, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.files import read_bounded
-from mpu_bench.yaml_text import MOST_BYTES, read
+from mpu_bench.yaml_text import MAX_BYTES, read
 
 _OWN = Path("datasets")  # a user's cards, below the working folder
-_MOST_EXTENDED = 10
+_MAX_EXTENDED = 10
 _FIVE_AGAINST_FIVE = "five-against-five"
 CARD = "card"  #: the option that holds a whole card, of a dataset that has none of its own
 _NOT_INHERITED = ("aliases", "published")
@@ -152,7 +152,7 @@ def _of_packages(_path: tuple[str, ...]) -> list[Path]:
 
 
 def _bytes(path: Path) -> bytes:
-    return read_bounded(path, MOST_BYTES, DataError)
+    return read_bounded(path, MAX_BYTES, DataError)
 
 
 def _find(name: str) -> str:
@@ -170,7 +170,7 @@ def _find(name: str) -> str:
         if name in _cards_in(_OWN):
             raise DataError(
                 f"{_OWN / name}.yaml: '{name}' cannot be the name of a dataset; use letters, digits and . + - _, "
-                f"{MOST_NAME_BYTES} at most"
+                f"{MAX_NAME_BYTES} at most"
             )
         raise DataError(f"there is no dataset '{name}'; {nearest(name, [*paths, *owners])}")
     return name if name in paths else owners[name]
@@ -194,8 +194,8 @@ def _content(path: Path, extending: tuple[str, ...] = ()) -> Document:
     base = written.data.get("extends")
     if base is not None and not isinstance(base, str):
         raise written["extends"].error(f"must be the name of a dataset, not {shown(base)}")
-    if len(extending) > _MOST_EXTENDED:
-        raise written["extends"].error(f"more than {_MOST_EXTENDED} cards extend one another")
+    if len(extending) > _MAX_EXTENDED:
+        raise written["extends"].error(f"more than {_MAX_EXTENDED} cards extend one another")
     if base is None:
         data, locations = dict(written.data), written.locations
     else:

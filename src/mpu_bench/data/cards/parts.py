@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from mpu_bench.document import Label, MisfitError, Strict, shown
 
-MOST_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
-MOST_COLUMNS = 100_000  #: of a delimited text
-MOST_CLASSES = 1000
+MAX_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
+MAX_COLUMNS = 100_000  #: of a delimited text
+MAX_CLASSES = 1000
 ANY_OTHER = "*"  #: in ``classes``: every label that no other class names
 
 
@@ -28,8 +28,8 @@ def _listed(value: Any) -> Any:
 
 def _classes(value: Any) -> Any:
     """Let a list name classes that are called as their labels are."""
-    if isinstance(value, list | dict) and len(value) > MOST_CLASSES:
-        raise ValueError(f"has {len(value):,} classes, and {MOST_CLASSES:,} can be told apart")
+    if isinstance(value, list | dict) and len(value) > MAX_CLASSES:
+        raise ValueError(f"has {len(value):,} classes, and {MAX_CLASSES:,} can be told apart")
     if not isinstance(value, list):
         return value
     for name in value:
@@ -69,14 +69,14 @@ Classes = Annotated[
     AfterValidator(_of_one_class),
     Field(min_length=2),
 ]
-Column = Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+Column = Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
 Columns = Annotated[tuple[Column, ...], BeforeValidator(_listed)]
 MissingRule = Literal["refuse", "median", "drop"]  #: what becomes of a number that is not there
 Kind = Literal["number", "categorical", "omitted", "label"]  #: of a column of a table
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digests = Annotated[tuple[Digest, ...], BeforeValidator(_listed)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
-Features = Annotated[int, Field(ge=1, le=MOST_FEATURES)]
+Features = Annotated[int, Field(ge=1, le=MAX_FEATURES)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 

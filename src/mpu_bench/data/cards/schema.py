@@ -30,7 +30,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mpu_bench import resources
 from mpu_bench.data.cards.parts import (
-    MOST_FEATURES,
+    MAX_FEATURES,
     Classes,
     Count,
     DelimitedColumns,
@@ -55,8 +55,8 @@ from mpu_bench.document import MisfitError, Strict
 FORMAT_VERSION = 2  #: of the prepared arrays; a new number makes every prepared folder be made afresh
 _VERSION_OF_OWN = 3  #: the same, of user files
 UNIVERSAL_OPTIONS = ("augment",)  #: what may be chosen of any dataset, whatever its card's ``options`` say
-MOST_NAME_BYTES = 100
-_MOST_GENERATED_ROWS = 10**10
+MAX_NAME_BYTES = 100
+_MAX_GENERATED_ROWS = 10**10
 
 StorageOfRows = Literal["dense", "sparse", "ones"]
 Storage = Literal["auto", "dense", "sparse", "ones"]
@@ -263,7 +263,7 @@ class _FileCard(_Splittable):
             raise MisfitError("files", f"'{name}' is listed, but neither 'train' nor 'test' uses it")
         for name, file in self.files.items():
             if not can_name_a_file(name):
-                words = f"use letters, digits and . + - _, {MOST_NAME_BYTES} at most"
+                words = f"use letters, digits and . + - _, {MAX_NAME_BYTES} at most"
                 raise MisfitError("files", f"'{name}' cannot be the name of a file; {words}")
             if not file.urls and not file.by_hand and not file.path:
                 raise MisfitError(
@@ -355,7 +355,7 @@ class TableCard(_FileCard):
     header: bool = True
     columns: Annotated[dict[Text, Kind], Field(min_length=2)]
     missing: MissingRule = "refuse"
-    features: Features = MOST_FEATURES
+    features: Features = MAX_FEATURES
 
     @model_validator(mode="after")
     def _has_one_label(self) -> Self:
@@ -428,7 +428,7 @@ class _GeneratedCard(_WithoutFiles):
     split: ClassVar[None] = None
 
     kind: Literal["generated"]
-    rows: Annotated[int, BeforeValidator(_whole), Field(ge=1, le=_MOST_GENERATED_ROWS)]
+    rows: Annotated[int, BeforeValidator(_whole), Field(ge=1, le=_MAX_GENERATED_ROWS)]
     test_rows: Annotated[Count | None, BeforeValidator(_whole)] = None
     seed: Seed = 0
     stream: bool = False
@@ -454,8 +454,8 @@ class SeparableCard(_GeneratedCard):
     """Two classes whose largest margin is known exactly."""
 
     content: Literal["separable"]
-    rows: Annotated[int, BeforeValidator(_whole), Field(ge=2, le=_MOST_GENERATED_ROWS)]
-    features: Annotated[int, BeforeValidator(_whole), Field(ge=2, le=MOST_FEATURES)]
+    rows: Annotated[int, BeforeValidator(_whole), Field(ge=2, le=_MAX_GENERATED_ROWS)]
+    features: Annotated[int, BeforeValidator(_whole), Field(ge=2, le=MAX_FEATURES)]
     margin: Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -476,7 +476,7 @@ AnyCard = Annotated[
 
 def can_name_a_file(name: str) -> bool:
     """Return whether a file or folder in the data directory may be called so."""
-    return re.fullmatch(r"\w[\w.+-]*", name) is not None and len(name.encode()) <= MOST_NAME_BYTES
+    return re.fullmatch(r"\w[\w.+-]*", name) is not None and len(name.encode()) <= MAX_NAME_BYTES
 
 
 def digest(content: Any) -> str:

@@ -25,7 +25,7 @@ from mpu_bench.texts import one_line, plain, without_credentials
 
 _SLACK_BYTES = 1 << 16
 _RESERVED_ENDINGS = (".part", ".part.tag", ".lock.json")
-_MOST_SHOWN_BYTES = 300
+_MAX_SHOWN_BYTES = 300
 _OPTION = "--mirror or MPU_BENCH_MIRROR"
 
 
@@ -42,7 +42,7 @@ def shown(address: str | Path) -> str:
     text = str(address)
     if not isinstance(address, Path) and "://" in text:
         text = re.split("[?#]", without_credentials(text), maxsplit=1)[0]
-    return one_line(text, _MOST_SHOWN_BYTES)
+    return one_line(text, _MAX_SHOWN_BYTES)
 
 
 def on_mirror(mirror: str, name: str) -> str:
@@ -151,7 +151,7 @@ class RemoteFile:
         return frozenset(self.sha256) | ({self.content_sha256} if self.content_sha256 else frozenset())
 
     @property
-    def most_bytes(self) -> int | None:
+    def max_bytes(self) -> int | None:
         """The most bytes that the file can have, however it is compressed; None where the card does not say."""
         if self.bytes is None:
             return None
@@ -172,7 +172,7 @@ class Policy:
         The bound of the seconds before a further try: 1 before the second, then twice as many each time.
     connect_timeout, read_timeout : float
         Seconds without a connection, and without a byte.
-    least_rate, rate_window : float
+    min_rate, rate_window : float
         Bytes a second that must arrive on average of so many seconds; a slower answer is cut.
     sleep : function
         Waits for a number of seconds.
@@ -183,7 +183,7 @@ class Policy:
     longest_wait: float = 30.0
     connect_timeout: float = 15.0
     read_timeout: float = 60.0
-    least_rate: float = 1000.0
+    min_rate: float = 1000.0
     rate_window: float = 300.0
     sleep: Callable[[float], None] = time.sleep
 

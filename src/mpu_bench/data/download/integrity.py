@@ -34,12 +34,12 @@ from mpu_bench.errors import FetchError
 from mpu_bench.files import open_regular, read_beginning, write_text
 from mpu_bench.texts import one_line
 
-MOST_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
 
 _Note = TypeVar("_Note")
 
 
-def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _Note:
+def read_note(path: Path, kind: type[_Note], max_bytes: int = MAX_BYTES) -> _Note:
     """Return what a note holds.
 
     Parameters
@@ -47,7 +47,7 @@ def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _N
     path : Path
     kind : type
         A dataclass or a `TypedDict`.
-    most_bytes : int
+    max_bytes : int
         Of its text.
 
     Raises
@@ -58,7 +58,7 @@ def read_note(path: Path, kind: type[_Note], most_bytes: int = MOST_BYTES) -> _N
         If it cannot be read; `FileNotFoundError` if there is none.
     """
     with open_regular(path) as stream:
-        content = read_beginning(stream, most_bytes)  # of a longer one, text that is cut and none of this kind
+        content = read_beginning(stream, max_bytes)  # of a longer one, text that is cut and none of this kind
     note: _Note = _adapter(cast(Hashable, kind)).validate_json(content, strict=True)
     return note
 

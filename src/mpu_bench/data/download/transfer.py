@@ -32,9 +32,9 @@ from mpu_bench.files import open_regular, write_text
 from mpu_bench.texts import one_line
 
 _BLOCK_BYTES = 1 << 16
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 _LONGEST_RETRY_AFTER = 120.0  #: seconds that a server may ask for; if it wants more, the next address is tried
-_MOST_SHOWN_BYTES = 100
+_MAX_SHOWN_BYTES = 100
 _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
 _TRANSIENT_STATUSES = (408, 425, 429, 500, 502, 503, 504, 507, 509)
@@ -72,7 +72,7 @@ _REASONS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], 
         TransientError,
         "'{host}' timed out ({policy.connect_timeout:g} s to connect, or {policy.read_timeout:g} s of silence)",
     ),
-    ((requests.TooManyRedirects,), SourceError, f"the server redirects more than {_MOST_REDIRECTS} times"),
+    ((requests.TooManyRedirects,), SourceError, f"the server redirects more than {_MAX_REDIRECTS} times"),
     ((ConnectionError,), TransientError, "the connection was cut ({cause})"),
     ((BadStatusLine, UnknownProtocol), TransientError, "the server does not speak HTTP ({cause})"),
     ((urllib3.exceptions.ProtocolError,), TransientError, "the connection was cut ({cause})"),
@@ -113,7 +113,7 @@ class PartialDownload:
         self.size = self.path.stat().st_size if self.path.exists() else 0
         self.tag = self._tag_path.read_text("latin-1") if self._tag_path.exists() else ""
         self.resumed = self.size > 0
-        if not self.continuable or self.size > (file.most_bytes or self.size):
+        if not self.continuable or self.size > (file.max_bytes or self.size):
             self.discard()
 
     @property
@@ -148,10 +148,10 @@ class PartialDownload:
             )
 
     def _check_size(self, size: int) -> None:
-        most, limit = self.file.most_bytes, self.home.limit
-        if most is not None and size > most:
+        file_limit, limit = self.file.max_bytes, self.home.limit
+        if file_limit is not None and size > file_limit:
             raise SourceError(
-                f"{decimal(size)} are more than the file has ({decimal(self.file.bytes or most)} by its card)"
+                f"{decimal(size)} are more than the file has ({decimal(self.file.bytes or file_limit)} by its card)"
             )
         if limit is not None and size > limit and not isinstance(self.address, Path):
             raise SourceError(f"{decimal(size)} are more than the limit of {decimal(limit)} a file (--data-limit)")
@@ -257,7 +257,7 @@ def _download(partial: PartialDownload, progress: Progress) -> None:
     furthest, tries, policy, label = partial.size, 0, partial.home.policy, partial.file.name
     partial.expect(max(partial.file.bytes or 0, partial.size))  # before it is requested
     with requests.Session() as session:
-        session.max_redirects = _MOST_REDIRECTS
+        session.max_redirects = _MAX_REDIRECTS
         session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         while True:
             try:
@@ -336,7 +336,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _quoted(text: str) -> str:
     """Return a text of a server, fit to be shown within a message."""
-    return one_line(text, _MOST_SHOWN_BYTES)
+    return one_line(text, _MAX_SHOWN_BYTES)
 
 
 def _range_headers(partial: PartialDownload) -> dict[str, str]:
@@ -394,7 +394,7 @@ def _blocks(response: requests.Response, partial: PartialDownload) -> Iterator[b
         arrived += len(block)
         seconds = time.monotonic() - began
         if seconds >= policy.rate_window:
-            if arrived < policy.least_rate * seconds:
+            if arrived < policy.min_rate * seconds:
                 rate = f"{decimal(int(arrived / seconds))}/s"
                 raise TransientError(f"the server is too slow: {rate} for {seconds:.0f} s")
             began, arrived = time.monotonic(), 0

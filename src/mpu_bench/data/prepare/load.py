@@ -75,8 +75,8 @@ class Meta(TypedDict):
     preprocessing: NotRequired[bool]
 
 
-META, _MOST_META_BYTES = "meta.json", 1 << 26  #: the file in which a prepared folder says what it is
-_PREPROCESSING, _MOST_PREPROCESSING_BYTES = "preprocessing.json", 1 << 28
+META, _MAX_META_BYTES = "meta.json", 1 << 26  #: the file in which a prepared folder says what it is
+_PREPROCESSING, _MAX_PREPROCESSING_BYTES = "preprocessing.json", 1 << 28
 _COMPRESSED = (".gz", ".bz2", ".xz", ".Z")
 
 
@@ -268,7 +268,7 @@ def preprocessing_of(
             raise DataError(f"{card.name}: its data have changed since they were loaded; run again")
         if not meta.get("preprocessing"):
             return None
-        text = read_bounded(path, _MOST_PREPROCESSING_BYTES, DataError)
+        text = read_bounded(path, _MAX_PREPROCESSING_BYTES, DataError)
         return from_json(json.loads(text), str(path))
 
     stored = _while_it_stands(card, home, progress, read, anew=True)  # older ones were made before it was kept
@@ -317,7 +317,7 @@ def _known_content(card: Card, home: DataDirectory) -> dict[str, str] | None:
 
 
 def _meta(card: Card, home: DataDirectory) -> Meta:
-    return read_note(prepared_folder(card, home) / META, Meta, _MOST_META_BYTES)
+    return read_note(prepared_folder(card, home) / META, Meta, _MAX_META_BYTES)
 
 
 def _valid_meta(card: Card, home: DataDirectory) -> Meta | None:

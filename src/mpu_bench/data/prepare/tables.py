@@ -30,7 +30,7 @@ from mpu_bench.preprocessing import (
 )
 from mpu_bench.texts import one_line
 
-MOST_WORDS = 100_000  #: of a categorical column
+MAX_WORDS = 100_000  #: of a categorical column
 _DENSE_FROM = 0.5  #: the share of features that are not zero from which rows are stored dense
 _CELLS_AT_ONCE = 1 << 21  # of features
 
@@ -170,8 +170,8 @@ def fit(source: _Source, in_training: InTraining) -> Table:
             fitted.fit(_numbers(piece, name, file, row, card))
         for name, met in words.items():
             met.update(words_of(piece[name]))
-            if len(met) > MOST_WORDS:
-                words_are = f"has more than {MOST_WORDS:,} different words; write 'omitted' beside it"
+            if len(met) > MAX_WORDS:
+                words_are = f"has more than {MAX_WORDS:,} different words; write 'omitted' beside it"
                 raise DataError(f"{file.path}, column '{name}': {words_are}")
     columns = [
         numbers[name].column(card.scale)

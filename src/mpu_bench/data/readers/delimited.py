@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import MOST_COLUMNS, MOST_FEATURES, DelimitedColumns, is_number
+from mpu_bench.data.cards.parts import MAX_COLUMNS, MAX_FEATURES, DelimitedColumns, is_number
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.errors import DataError
 
@@ -39,7 +39,7 @@ class ColumnEncoding:
         The number of columns in the file.
     scaled : bool
         Whether numbers are scaled to [0, 1].
-    most : int
+    max_features : int
         How many columns the problem may have.
     values : dict of int to tuple of str
         The values of each categorical column, by its index.
@@ -50,7 +50,7 @@ class ColumnEncoding:
     layout: DelimitedColumns
     count: int
     scaled: bool = False
-    most: int = MOST_FEATURES
+    max_features: int = MAX_FEATURES
     values: dict[int, tuple[str, ...]] = field(default_factory=dict)
     low: dict[int, float] = field(default_factory=dict)
     high: dict[int, float] = field(default_factory=dict)
@@ -111,7 +111,9 @@ class ColumnEncoding:
         return (numbers - self.low[index]) / width if width > 0 else np.zeros_like(numbers)
 
 
-def new_encoding(file: SourceFile, layout: DelimitedColumns, scaled: bool, most: int = MOST_FEATURES) -> ColumnEncoding:
+def new_encoding(
+    file: SourceFile, layout: DelimitedColumns, scaled: bool, max_features: int = MAX_FEATURES
+) -> ColumnEncoding:
     """Begin the encoding of files like this one: count its columns, and take the card's lists of values.
 
     Raises
@@ -124,13 +126,13 @@ def new_encoding(file: SourceFile, layout: DelimitedColumns, scaled: bool, most:
     if first is None:
         raise DataError(f"{file.path}: is empty")
     count = len(first.split() if layout.separator == "blank" else first.split(layout.separator.encode()))
-    if count > MOST_COLUMNS:
-        raise DataError(f"{file.path}: has {count:,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
+    if count > MAX_COLUMNS:
+        raise DataError(f"{file.path}: has {count:,} columns, and {MAX_COLUMNS:,} can be read; write it as svmlight")
     named = max(layout.label, *layout.skip, *layout.categorical, 0)
     if named > count:
         raise DataError(f"{file.path}: has {count} columns, but the card names column {named}")
     listed = {column - 1: names for column, names in layout.categories.items()}
-    return ColumnEncoding(layout, count, scaled, most, listed)
+    return ColumnEncoding(layout, count, scaled, max_features, listed)
 
 
 def fit(
@@ -150,8 +152,8 @@ def fit(
         for line, block in file.blocks():
             table = _table(file, line, block, encoding)
             encoding.fit(table[in_training(row, len(table))])
-            if encoding.features > encoding.most:
-                raise DataError(f"{file.path}: gives more than the expected {encoding.most:,} columns")
+            if encoding.features > encoding.max_features:
+                raise DataError(f"{file.path}: gives more than the expected {encoding.max_features:,} columns")
             row += len(table)
 
 

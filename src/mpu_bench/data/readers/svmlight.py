@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import MOST_FEATURES
+from mpu_bench.data.cards.parts import MAX_FEATURES
 from mpu_bench.data.cards.schema import RepeatedPairs
 from mpu_bench.data.readers.blocks import Chunk, SourceFile
 from mpu_bench.errors import DataError
@@ -62,7 +62,7 @@ class Rules:
     """
 
     labels: NumericLabels
-    features: int = MOST_FEATURES
+    features: int = MAX_FEATURES
     first_index: int = 1
     repeated: RepeatedPairs = "refuse"
 

@@ -37,10 +37,10 @@ from mpu_bench.document import Label, MisfitError, Strict, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
 from mpu_bench.texts import one_line
-from mpu_bench.yaml_text import MOST_BYTES, Quoting, parse
+from mpu_bench.yaml_text import MAX_BYTES, Quoting, parse
 
 DEFAULT_SPLIT = 0.8
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 FREE = [
     "positive",
     "split",
@@ -142,8 +142,8 @@ def _never_trained(counted: Counted) -> list[str]:
     """Return a note on classes that only the test file holds."""
     if not (names := [f"'{name}'" for name in counted.classes if name not in counted.train]):
         return []
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return [f"no training row is of class {', '.join(names[:_MOST_NAMED])}{more}: every such test row will be an error"]
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return [f"no training row is of class {', '.join(names[:_MAX_NAMED])}{more}: every such test row will be an error"]
 
 
 def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: UserFile | None = None) -> UserFile:
@@ -224,7 +224,7 @@ def _table(files: Sequence[UserFile], wishes: Wishes) -> Added:
 
 def _check_labels(counted: Counted, columns: Sequence[Looked], label: str, path: Path) -> None:
     two = [f"'{column.name}'" for column in columns if column.name != label and column.words and len(column.words) == 2]
-    fix = "name another label by --label" + (f"; columns of two values: {', '.join(two[:_MOST_NAMED])}" if two else "")
+    fix = "name another label by --label" + (f"; columns of two values: {', '.join(two[:_MAX_NAMED])}" if two else "")
     rows = sum(map(sum, (counted.train.values(), (counted.test or {}).values())))
     check_classes(counted.classes, rows, f"{path}, column '{label}'", fix)
 
@@ -345,7 +345,7 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
         width=100,
         default_flow_style=None,
     )
-    if len(text.encode(errors="backslashreplace")) > MOST_BYTES:
+    if len(text.encode(errors="backslashreplace")) > MAX_BYTES:
         raise DataError(f"{next(iter(files))}: its column names are too long for a dataset card; write it as svmlight")
     read = parse(text, f"the card of {next(iter(files))}", DataError)
     read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}

@@ -33,7 +33,7 @@ SEPARATORS = {"tab": "\t", "semicolon": ";", "comma": ","}  #: their names in a 
 LABELS = ("label", "class", "target", "y")  #: names of the column that is taken for the label
 
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 100
-_MOST_HEAD_BYTES, _FEWEST_LINES = 1 << 26, 3  # of long lines
+_MAX_HEAD_BYTES, _MIN_LINES = 1 << 26, 3  # of long lines
 _PARQUET = b"PAR1"
 _OTHER_TEXTS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _PAIR = re.compile(r"(?:qid|[+-]?\d+):[^\s,;|]*")
@@ -42,7 +42,7 @@ _ARFF = ("@relation", "@attribute", "@data")
 _JSON = re.compile(r"\{\s*\"|\[\s*(?:[\[{\"\d]|$)")
 _FOR_EXCEL = re.compile(r"\"?sep=.?\"?", re.IGNORECASE)
 _LATER_PAIR = re.compile(rb"[ \t][+]?\d+:")
-_SHOWN, _FEWEST_COUNTED = 60, 4
+_SHOWN, _MIN_COUNTED = 60, 4
 _ERROR_OF_EXCEL = re.compile(r"#[A-Z0-9/]+[!?]?")
 _DIGITS = r"(?:\d{1,3}(?:[,.'’_ \u00a0\u202f]\d{3})+|\d*)(?:[.,]\d+)?"
 _WRITTEN = re.compile(
@@ -130,13 +130,13 @@ def _head(file: SourceFile) -> bytes:
     """Read the first lines, which are whole if the file goes on."""
     with file.open() as stream:
         head = stream.read(_HEAD_BYTES)
-        while head.count(b"\n") < _FEWEST_LINES and b"\0" not in head and len(head) < _MOST_HEAD_BYTES:
+        while head.count(b"\n") < _MIN_LINES and b"\0" not in head and len(head) < _MAX_HEAD_BYTES:
             piece = stream.read(len(head))
             head += piece
             if not piece:
                 break
-        if len(head) >= _MOST_HEAD_BYTES and b"\n" not in head:
-            raise DataError(f"{file.path}, line 1: has more than {_MOST_HEAD_BYTES:,} bytes; this is no table")
+        if len(head) >= _MAX_HEAD_BYTES and b"\n" not in head:
+            raise DataError(f"{file.path}, line 1: has more than {_MAX_HEAD_BYTES:,} bytes; this is no table")
         return head[: head.rfind(b"\n") + 1] if b"\0" not in head and stream.read(1) else head
 
 
@@ -239,7 +239,7 @@ def _is_header_with_numbers(names: Sequence[str], below: Sequence[Sequence[str]]
         first = int(counted[0]) if counted[0] in ("0", "1") else len(names)
         is_counted = counted == [*map(str, range(first, first + len(counted)))]
         above_words = any(len(cells) > 1 and not any(map(is_number, cells)) for cells in below)
-        return None if above_words or (is_counted and len(counted) >= _FEWEST_COUNTED) else False
+        return None if above_words or (is_counted and len(counted) >= _MIN_COUNTED) else False
     above_numbers = sum(bool(cells) and all(map(is_number, cells)) for _, cells in words)
     if above_numbers > 1 or any(name.lower() in LABELS for name, _ in words):
         return True

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import MOST_CLASSES, Kind, MissingRule, in_usual_order, is_number
+from mpu_bench.data.cards.parts import MAX_CLASSES, Kind, MissingRule, in_usual_order, is_number
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.user_files.formats import LABELS, written
 from mpu_bench.data.user_files.tables import UserFile
@@ -44,11 +44,11 @@ from mpu_bench.preprocessing import (
 )
 from mpu_bench.texts import one_line
 
-MOST_WORDS = 1000  #: of a categorical column
+MAX_WORDS = 1000  #: of a categorical column
 
-_MOST_WORDS_IN_ALL = 1_000_000
+_MAX_WORDS_IN_ALL = 1_000_000
 _FEW_WORDS = 20
-_MOST_NUMBERS_AS_CLASSES = 100
+_MAX_NUMBERS_AS_CLASSES = 100
 _SHOWN = 60
 _TRUTHS = ("true", "false", "yes", "no")
 _CODE = re.compile(r"[+-]?0\d")
@@ -65,7 +65,7 @@ class Looked:
     """
 
     name: str
-    most: int
+    limit: int
     words: set[str] | None = field(default_factory=set)
     values: int = 0
     missing: int = 0
@@ -92,7 +92,7 @@ class Looked:
     @property
     def different(self) -> str:
         """How many different values there are, in words."""
-        return f"{len(self.words):,}" if self.words is not None else f"more than {self.most:,}"
+        return f"{len(self.words):,}" if self.words is not None else f"more than {self.limit:,}"
 
     def see(self, texts: pd.Series[Any], first_row: int, source: Path) -> None:
         """Take further rows of a file into account."""
@@ -109,8 +109,8 @@ class Looked:
         if count:
             self.low, self.high = min(self.low, float(np.nanmin(numbers))), max(self.high, float(np.nanmax(numbers)))
         if self.words is not None:
-            self.words |= _different(texts, numbers[here], self.most)
-            self.words = self.words if len(self.words) <= self.most else None
+            self.words |= _different(texts, numbers[here], self.limit)
+            self.words = self.words if len(self.words) <= self.limit else None
 
     def _see_odd(self, texts: pd.Series[Any], row: int, source: Path) -> None:
         """Take into account what is no number; the first stands in ``row``."""
@@ -167,10 +167,10 @@ class Looked:
         return few and self.odd is None and all(word.lstrip("+-").isdecimal() for word in self.words or ())
 
 
-def _different(texts: pd.Series[Any], numbers: Any, most: int) -> set[str]:
-    """Return the different words of a column, or of a column of numbers a few more than ``most``."""
+def _different(texts: pd.Series[Any], numbers: Any, limit: int) -> set[str]:
+    """Return the different words of a column, or of a column of numbers a few more than ``limit``."""
     if pd.api.types.is_numeric_dtype(texts):
-        return set(map(plain_number, np.unique(numbers)[: most + 1].tolist()))
+        return set(map(plain_number, np.unique(numbers)[: limit + 1].tolist()))
     return set(plain_words(pd.unique(texts).tolist())) - {MISSING}
 
 
@@ -196,8 +196,8 @@ def look_at_columns(files: Sequence[UserFile]) -> list[Looked]:
         If the files cannot be read, have no rows, or have not the same columns.
     """
     names = files[0].columns
-    most = min(MOST_WORDS, max(_FEW_WORDS, _MOST_WORDS_IN_ALL // len(names)))
-    looked = [Looked(name, most) for name in names]
+    limit = min(MAX_WORDS, max(_FEW_WORDS, _MAX_WORDS_IN_ALL // len(names)))
+    looked = [Looked(name, limit) for name in names]
     for file in files:
         check_same_columns(file, names)
         rows = 0
@@ -325,21 +325,21 @@ def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> N
         raise DataError(f"{source}: holds {', '.join(truths)}: {len(truths)} classes as they stand; write them alike")
     numbers = [label_key(name) for name in classes if is_number(name)]
     fractions = any("." in name or "e" in name for name in numbers)
-    most = _FEW_WORDS if fractions else _MOST_NUMBERS_AS_CLASSES
-    if len(numbers) == len(classes) > most and (fractions or len(classes) * 10 > rows or len(classes) > MOST_CLASSES):
+    limit = _FEW_WORDS if fractions else _MAX_NUMBERS_AS_CLASSES
+    if len(numbers) == len(classes) > limit and (fractions or len(classes) * 10 > rows or len(classes) > MAX_CLASSES):
         raise DataError(
             f"{source}: its {len(classes):,} different numbers suggest regression, but labels must be classes; "
             f"{fix}, or write classes into the file, such as low and high"
         )
     if (len(classes) > 2 and 10 * len(classes) > 9 * rows) or (len(classes) > _FEW_WORDS and 2 * len(classes) > rows):
         raise DataError(f"{source}: {rows:,} rows have {len(classes):,} different labels, nearly one each; {fix}")
-    if len(classes) > MOST_CLASSES:
+    if len(classes) > MAX_CLASSES:
         raise DataError(
-            f"{source}: holds {len(classes):,} different labels, and {MOST_CLASSES:,} classes are the limit; {fix}"
+            f"{source}: holds {len(classes):,} different labels, and {MAX_CLASSES:,} classes are the limit; {fix}"
         )
 
 
-_MOST_MEASURED = 10_000_000  # columns
+_MAX_MEASURED = 10_000_000  # columns
 _COMMENT = re.compile(rb"#[^\n]*")
 _INDEX = re.compile(rb"\s\+?(\d+):")
 
@@ -424,10 +424,10 @@ def _measured(
     largest: NDArray[np.float64], filled: NDArray[np.int64], rows: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the largest absolute value of each column and in how many rows it stands, of further rows, too."""
-    width = min(int(rows.indices.max(initial=-1)) + 1, _MOST_MEASURED)
+    width = min(int(rows.indices.max(initial=-1)) + 1, _MAX_MEASURED)
     more = max(0, width - len(largest))
     largest, filled = np.append(largest, np.zeros(more)), np.append(filled, np.zeros(more, np.int64))
-    near = rows.indices < _MOST_MEASURED
+    near = rows.indices < _MAX_MEASURED
     np.maximum.at(largest, rows.indices[near], np.abs(rows.data[near]))
     filled += np.bincount(rows.indices[near], minlength=len(filled))
     return largest, filled

@@ -16,7 +16,7 @@ import pandas as pd
 import scipy.sparse
 from numpy.typing import NDArray
 
-from mpu_bench.data.cards.parts import MOST_FEATURES
+from mpu_bench.data.cards.parts import MAX_FEATURES
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.user_files.formats import Form, Format, form_of
 from mpu_bench.errors import DataError
@@ -99,10 +99,10 @@ def _parquet_column(array: Any, kind: str) -> Any:
     return pd.Series(array.cast(pyarrow.large_string()).to_pylist(), dtype=object)
 
 
-MOST_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
-_MOST_NAME_CHARACTERS = 200
-_PIECE_CELLS, _LEAST_ROWS = 1_000_000, 200  # of a piece: that of a wide table has more cells
-_MOST_CELL_CHARACTERS = 1 << 17  # csv's own bound
+MAX_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
+_MAX_NAME_CHARACTERS = 200
+_PIECE_CELLS, _MIN_ROWS = 1_000_000, 200  # of a piece: that of a wide table has more cells
+_MAX_CELL_CHARACTERS = 1 << 17  # csv's own bound
 _FIX = "write it again"
 
 
@@ -161,7 +161,7 @@ class UserFile:
         DataError
             With file and line: too few or many cells, quotation marks that do not fit, what is not UTF-8.
         """
-        rows = rows or max(_LEAST_ROWS, _PIECE_CELLS // max(1, len(self.columns)))
+        rows = rows or max(_MIN_ROWS, _PIECE_CELLS // max(1, len(self.columns)))
         if self.format == "parquet":
             yield from parquet_pieces(self.file, self.columns, rows)
             return
@@ -170,7 +170,7 @@ class UserFile:
             next(records, None)
         yield from _frames(self.path, records, self.columns, rows, only or self.columns)
 
-    def vectors(self, columns: int = MOST_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
+    def vectors(self, columns: int = MAX_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
         """Yield the examples of svmlight text piece by piece.
 
         Parameters
@@ -267,13 +267,13 @@ def _in_one_line(name: str) -> str:
 
 def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Return names in one line each, made up where there are none; refuse those that cannot be told apart."""
-    if len(names) > MOST_COLUMNS:
-        raise DataError(f"{path}: has {len(names):,} columns, and {MOST_COLUMNS:,} can be read; write it as svmlight")
+    if len(names) > MAX_COLUMNS:
+        raise DataError(f"{path}: has {len(names):,} columns, and {MAX_COLUMNS:,} can be read; write it as svmlight")
     known: dict[str, int] = {}
     for number, raw_name in enumerate(names, 1):
         name = _in_one_line(raw_name) or f"column {number}"
-        if len(name) > _MOST_NAME_CHARACTERS or plain(name) != name:
-            words = f"has more than {_MOST_NAME_CHARACTERS} characters, or one that cannot be shown"
+        if len(name) > _MAX_NAME_CHARACTERS or plain(name) != name:
+            words = f"has more than {_MAX_NAME_CHARACTERS} characters, or one that cannot be shown"
             raise DataError(f"{path}: the name of column {number} {words}: {one_line(name, 50)}")
         if name in known:
             raise DataError(f"{path}: columns {known[name]} and {number} are both called '{name}'; rename one")
@@ -311,7 +311,7 @@ def _records(path: Path, blocks: Iterator[tuple[int, bytes]], separator: str) ->
 def _explained(error: str) -> str:
     """Return what csv finds wrong, in words that name the fix."""
     if "field larger" in error or "unexpected end" in error:
-        words = f"a quotation mark is not closed, or a cell has more than {_MOST_CELL_CHARACTERS:,} characters"
+        words = f"a quotation mark is not closed, or a cell has more than {_MAX_CELL_CHARACTERS:,} characters"
     elif "new-line" in error:
         words = "a line ends in CR alone; write line ends as LF or CRLF"
     else:

@@ -20,7 +20,7 @@ from mpu_bench.models.export.footprint import raw_rows
 from mpu_bench.models.export.portable import Portable, dense_features
 from mpu_bench.models.inputs import with_constant
 
-LEAST_AGREEMENT = 0.99  #: of the labels, below which nothing is written
+MIN_AGREEMENT = 0.99  #: of the labels, below which nothing is written
 
 
 @dataclass(frozen=True, eq=False)

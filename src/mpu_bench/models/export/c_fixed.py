@@ -19,8 +19,8 @@ from mpu_bench.errors import DataError
 from mpu_bench.models.export.c_fixed_machines import (
     HEADROOM,
     LARGEST_INPUT,
+    MAX_POWER,
     MISSING,
-    MOST_POWER,
     FixedPoint,
     Machines,
     power_of_two,
@@ -31,11 +31,11 @@ from mpu_bench.models.export.portable import WIDTH_OF_CONSTANT, Portable
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn
 
 _SMALLEST_SHARE = 1 / 16  # of the range of all features that a column's own range is at least
-_FEWEST_STEPS = 4  # of an integer over the values of a column
+_MIN_STEPS = 4  # of an integer over the values of a column
 _Z_POWER, _ENTRY_POWER = 11, 8  # sigmoids are of z times 2^11, and have an entry for each 2^8 of that
 _ENTRIES = 96  # beyond, at z = 12, a sigmoid is 1
 _ONE = 32768  # a probability of 1
-_VOTE_POWER, _MOST_TERM = 16, 1 << 13  # of a vote; of what a fraction of it is made of
+_VOTE_POWER, _MAX_TERM = 16, 1 << 13  # of a vote; of what a fraction of it is made of
 _LARGEST_Z = 1 << 18
 _ROUNDING = (
     "Integers of 16 and 32 bits alone; >> of a negative number must keep its sign, as on all usual processors.",
@@ -56,9 +56,9 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
     largest = 2 ** (bits - spare) - 1
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
     word = float(any(isinstance(column, CategoricalColumn) for column in model.columns))  # though no row has one
-    most = max(float(np.abs(features).max(initial=0.0)), vectors, word)
-    power = power_of_two(largest, most if most > 0 else 1.0)
-    powers = tuple(_input_power(model, index, features, most, power) for index in range(len(model.columns)))
+    maximum = max(float(np.abs(features).max(initial=0.0)), vectors, word)
+    power = power_of_two(largest, maximum if maximum > 0 else 1.0)
+    powers = tuple(_input_power(model, index, features, maximum, power) for index in range(len(model.columns)))
     return FixedPoint(bits, largest, power, powers)
 
 
@@ -81,11 +81,11 @@ def _fill(column: Any) -> bool:
     return isinstance(column, NumberColumn) and column.fill is not None
 
 
-def _input_power(model: Portable, index: int, features: NDArray[np.float32], most: float, power: int) -> int:
+def _input_power(model: Portable, index: int, features: NDArray[np.float32], maximum: float, power: int) -> int:
     if isinstance(model.columns[index], CategoricalColumn):
         return 0
     if _is_copied(model):
-        _check_told_apart(model.columns[index].name, features[:, index].astype(np.float64), power)
+        _check_distinct(model.columns[index].name, features[:, index].astype(np.float64), power)
         return power
     largest, apart = 0.0, np.zeros(1)
     for number, source in enumerate(model.sources):
@@ -93,21 +93,21 @@ def _input_power(model: Portable, index: int, features: NDArray[np.float32], mos
             _, shift, width = source
             apart = features[:, number].astype(np.float64) * width
             values = np.abs(apart + shift).max(initial=0.0)
-            largest = max(largest, float(values), abs(shift), abs(width) * most * _SMALLEST_SHARE)
+            largest = max(largest, float(values), abs(shift), abs(width) * maximum * _SMALLEST_SHARE)
     if not largest:
         return 0
     try:
         power = power_of_two(LARGEST_INPUT, largest * HEADROOM)
     except DataError as error:
         raise DataError(f"{error}: column '{model.columns[index].name}'") from None
-    _check_told_apart(model.columns[index].name, apart, power)
+    _check_distinct(model.columns[index].name, apart, power)
     return power
 
 
-def _check_told_apart(column: str, values: NDArray[np.float64], power: int) -> None:
+def _check_distinct(column: str, values: NDArray[np.float64], power: int) -> None:
     """Refuse a column of whose values at hand, less any shift, hardly an integer tells one from another."""
     spread = float(np.ptp(values)) if len(values) else 0.0
-    if 0 < spread < _FEWEST_STEPS * 2.0**-power:
+    if 0 < spread < _MIN_STEPS * 2.0**-power:
         raise DataError(
             f"fixed point: column '{column}' lies far from zero, or beside larger ones: integers do not tell its "
             "values apart; subtract an offset before training, scale the features, or export floats"
@@ -233,7 +233,7 @@ def _factor(value: float) -> tuple[int, int]:
     down = 13 - math.floor(math.log2(abs(value)))
     if down < 0:
         raise DataError("fixed point: the ranges of the columns cannot be held; scale the features")
-    if down > MOST_POWER:
+    if down > MAX_POWER:
         return 0, 0
     factor = round(value * 2.0**down)
     return (factor, down) if abs(factor) < 2**14 else (round(value * 2.0 ** (down - 1)), down - 1)
@@ -267,7 +267,7 @@ def _class_scores(model: Portable, score_power: int) -> str:
             f"for (c = 0; c < {n}; c++) {{",
             f"  one = {math.floor(2.0 ** (score_power - down))};",
             "  size = sums[c] < 0 ? -sums[c] : sums[c];",
-            f"  for (; size > {_MOST_TERM} || one > {_MOST_TERM}; one >>= 1) size >>= 1;",
+            f"  for (; size > {_MAX_TERM} || one > {_MAX_TERM}; one >>= 1) size >>= 1;",
             f"  if (size) size = (size << {_VOTE_POWER}) / (3 * (size + one));",
             "  scores[c] += sums[c] < 0 ? -size : size;",
             "}",
@@ -304,7 +304,7 @@ def _probabilities(model: Portable, constants: Constants, score_power: int, name
         furthest = min(_ENTRIES / 8 + abs(intercept), _LARGEST_Z)
         limit = int(min(furthest / abs(slope) * 2.0**power, 2**31 - 1)) if slope else 0
         shift = max(limit.bit_length() - 16, 0)
-        exact = float(np.clip(slope * 2.0 ** (_Z_POWER - power + shift), -_MOST_TERM, _MOST_TERM))
+        exact = float(np.clip(slope * 2.0 ** (_Z_POWER - power + shift), -_MAX_TERM, _MAX_TERM))
         factor, down = _factor(exact) if exact else (0, 0)
         limits.append(limit)
         shifts.append(shift)

@@ -16,9 +16,9 @@ from mpu_bench.models.export.portable import Portable
 MISSING = -32768  #: in a row of integers
 LARGEST_INPUT = 32767
 HEADROOM = 1.25  #: over the largest of the rows at hand
-MOST_POWER = 30
-_LEAST_LARGEST = 127
-_MOST_SUM = 2**31 - 1
+MAX_POWER = 30
+_MIN_LARGEST = 127
+_MAX_SUM = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +55,17 @@ class FixedPoint:
         return np.clip(scaled, -self.largest, self.largest).astype(np.int16)
 
 
-def power_of_two(largest: float, most: float) -> int:
-    """Return the power of two, `MOST_POWER` at most, that makes the largest number as large as it may be.
+def power_of_two(largest: float, maximum: float) -> int:
+    """Return the power of two, `MAX_POWER` at most, that makes the largest number as large as it may be.
 
     Raises
     ------
     DataError
         If there is none, or one that leaves numbers of less than 8 bits where there may be more.
     """
-    power = min(math.floor(math.log2(largest / most)), MOST_POWER)
-    if power < -MOST_POWER or most * 2.0**power < min(largest / 2, _LEAST_LARGEST):
-        raise DataError(f"fixed point: numbers up to {most:.3g} cannot be held; scale the features")
+    power = min(math.floor(math.log2(largest / maximum)), MAX_POWER)
+    if power < -MAX_POWER or maximum * 2.0**power < min(largest / 2, _MIN_LARGEST):
+        raise DataError(f"fixed point: numbers up to {maximum:.3g} cannot be held; scale the features")
     return power
 
 
@@ -84,7 +84,7 @@ class Machines:
     def __init__(self, model: Portable, how: FixedPoint, constants: Constants, features: NDArray[np.float32]) -> None:
         self.model, self.how, self.constants, self.at_hand = model, how, constants, features
         self.kind = "int8_t" if how.bits <= 8 else "int16_t"
-        self.most = 2 ** (how.bits - 1) - 1  # of weights and coefficients
+        self.maximum = 2 ** (how.bits - 1) - 1  # of weights and coefficients
         self.score_power = 0  #: scores are times two to this power, once there is `code`
 
     def code(self) -> tuple[str, dict[str, int]]:
@@ -98,7 +98,7 @@ class Machines:
 
     def _quantised(self, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
         """Return numbers as integers and the power of two they are multiplied by."""
-        power = power_of_two(self.most, float(np.abs(values).max(initial=0.0)) or 1.0)
+        power = power_of_two(self.maximum, float(np.abs(values).max(initial=0.0)) or 1.0)
         return np.rint(values * 2.0**power).astype(np.int64), power
 
     def _add_biases(self, sums: NDArray[Any], power: int, terms: int) -> int:
@@ -106,10 +106,10 @@ class Machines:
 
         ``sums`` are the largest sums of products, by machine; ``power`` is that of a product.
         """
-        most = float(np.abs(self.model.biases).max(initial=0.0))
+        maximum = float(np.abs(self.model.biases).max(initial=0.0))
         for down in range(31):
-            bias = most * 2.0 ** (power - down)
-            if float(sums.max(initial=0)) / 2**down + terms + bias < _MOST_SUM:
+            bias = maximum * 2.0 ** (power - down)
+            if float(sums.max(initial=0)) / 2**down + terms + bias < _MAX_SUM:
                 biases = np.rint(self.model.biases * 2.0 ** (power - down)).astype(np.int64)
                 self.constants.add("int32_t", "biases", biases)
                 self.score_power = power - down
@@ -142,7 +142,9 @@ class Machines:
         assert model.weights is not None
         count, d = model.frequencies.shape
         turns = model.frequencies / (2 * np.pi)
-        power = min(power_of_two(self.most, float(np.abs(turns).max(initial=0.0)) or 1.0), 32 - self.how.feature_power)
+        power = min(
+            power_of_two(self.maximum, float(np.abs(turns).max(initial=0.0)) or 1.0), 32 - self.how.feature_power
+        )
         self.constants.add(self.kind, "frequencies", np.rint(turns * 2.0**power))
         table = np.rint(32767 * np.sin(np.minimum(np.arange(66), 64) * np.pi / 128))
         self.constants.add("int16_t", "sines", table)
@@ -187,12 +189,12 @@ class Machines:
 
     def _products(self, vectors: Any) -> tuple[list[str], list[str], int, dict[str, int]]:
         """Return the code of a squared distance or an inner product, how far it is shifted, and what all take."""
-        d, most, of_distance = self.model.features, self.how.largest, self.model.kernel.shift_invariant
-        longest = float(np.abs(vectors).sum(axis=1).max(initial=0.0)) * most
+        d, maximum, of_distance = self.model.features, self.how.largest, self.model.kernel.shift_invariant
+        longest = float(np.abs(vectors).sum(axis=1).max(initial=0.0)) * maximum
         norms = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
         bound = longest + d
         if of_distance:
-            bound = 2 * longest + d * float(most) ** 2 + float(norms.max(initial=0)) + 2 * d
+            bound = 2 * longest + d * float(maximum) ** 2 + float(norms.max(initial=0)) + 2 * d
         down = max(0, math.ceil(math.log2(max(bound, 1.0) / 2**30)))
         stored = store(self.constants, self.kind, vectors, VECTORS, "j")
         if of_distance and not stored.is_sparse:

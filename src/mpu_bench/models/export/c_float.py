@@ -365,7 +365,7 @@ def public_functions(model: Portable, name: str, row: str, feature: str, score: 
     )
 
 
-LEAST_Z = -40.0  #: below which sigmoids are in proportion to exponentials, for single precision
+MIN_Z = -40.0  #: below which sigmoids are in proportion to exponentials, for single precision
 
 _SIGMOID = """/* 1 / (1 + exp(-z)) to five digits, without a library of mathematics. */
 static float sigmoid(float z)
@@ -397,7 +397,7 @@ def _probabilities(model: Portable, name: str, kind: str) -> str:
         lines += [f"probabilities[1] = sigmoid({line.replace('c]', '0]')});"]
         lines += ["probabilities[0] = 1.0f - probabilities[1];"]
     else:
-        loop, least = f"for (c = 0; c < {c}; c++)", number(LEAST_Z)
+        loop, least = f"for (c = 0; c < {c}; c++)", number(MIN_Z)
         lines += ["float sum = 0.0f, most = -3e38f, up;", "int32_t c;"]
         lines += [f"{loop} {{ scores[c] = {line}; if (scores[c] > most) most = scores[c]; }}"]
         lines += [f"up = most < {least} ? {least} - most : 0.0f; /* their ratios stay where all are nearly 0 */"]

@@ -14,7 +14,7 @@ from mpu_bench.models.export.c_text import number
 from mpu_bench.models.export.device import DEVICES
 
 _BODY, _SKETCH = Path(__file__).with_suffix(".c"), Path(__file__).with_suffix(".ino")
-_MOST_ROWS, _MOST_BYTES, _MOST_WORK = 50, 16_000, 200_000  # of the rows, and operations for all
+_MAX_ROWS, _MAX_BYTES, _MAX_WORK = 50, 16_000, 200_000  # of the rows, and operations for all
 _KINDS = {"f": "float", "d": "double", "h": "int16_t"}
 
 
@@ -49,7 +49,7 @@ def program_text(source: Source, rows: NDArray[Any], labels: NDArray[Any]) -> st
         Those of Python, by index.
     """
     work = max(sum(source.counts.values()), 1)
-    few = max(1, min(_MOST_ROWS, _MOST_BYTES // rows[:1].nbytes, _MOST_WORK // work, len(rows)))
+    few = max(1, min(_MAX_ROWS, _MAX_BYTES // rows[:1].nbytes, _MAX_WORK // work, len(rows)))
     kind = _KINDS[rows.dtype.char]
     values = ",\n  ".join("{" + ", ".join(_constant(value, kind) for value in row) + "}" for row in rows[:few].tolist())
     return (

@@ -15,7 +15,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.models.export.c_float import Source
 
 _COMPILERS = ("cc", "gcc", "clang")
-_MOST_SECONDS = 600
+_MAX_SECONDS = 600
 _FLAGS = ("-std=c99", "-ffp-contract=off")
 _DRIVER = """
 #include <stdio.h>
@@ -108,9 +108,9 @@ def called(command: Sequence[str], stdin: bytes = b"", codes: Sequence[int] = (0
         If it is not there, fails, or takes too long.
     """
     try:
-        done = subprocess.run(command, input=stdin, capture_output=True, timeout=_MOST_SECONDS, check=False)
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=_MAX_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise DataError(f"{Path(command[0]).name} took more than {_MOST_SECONDS} seconds") from None
+        raise DataError(f"{Path(command[0]).name} took more than {_MAX_SECONDS} seconds") from None
     except OSError as error:
         raise DataError(f"{Path(command[0]).name} cannot be run: {error.strerror}") from None
     if done.returncode not in codes:

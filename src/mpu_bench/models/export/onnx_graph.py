@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
-from mpu_bench.models.export.c_float import LEAST_Z
+from mpu_bench.models.export.c_float import MIN_Z
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import MISSING_WORDS, CategoricalColumn, NumberColumn, Table, Vectors
@@ -296,7 +296,7 @@ def _probabilities(graph: _Graph, sigmoids: Sigmoids, scores: str) -> None:
         graph.call("Concat", [rest, positive], output="probabilities", axis=1)
         return
     most = graph.call("ReduceMax", [line], axes=[1], keepdims=1)  # their ratios stay where all are nearly 0
-    line = graph.call("Add", [line, graph.call("Relu", [graph.call("Sub", [graph.constant(LEAST_Z), most])])])
+    line = graph.call("Add", [line, graph.call("Relu", [graph.call("Sub", [graph.constant(MIN_Z), most])])])
     larger = graph.call("Add", [graph.constant(1.0), graph.call("Exp", [graph.call("Neg", [line])])])
     unscaled = graph.call("Reciprocal", [larger])  # runtimes round a small Sigmoid to 0
     graph.call(

@@ -24,8 +24,8 @@ Column = NumberColumn | CategoricalColumn
 _ROUNDING = 2.0**-24  # of a number to single precision, of its size
 _SMALLEST_WIDTH, _LARGEST_WIDTH = 1e-30, 1e30  # of a column whose values single precision holds with all digits
 WIDTH_OF_CONSTANT = 1e300  #: by which a card divides what must become 0
-_MOST_ROUNDING = 1e-3  # of a feature in units of its width, and of the distance in units of a kernel's width
-_MOST_SCORE_ROUNDING = 0.01  # scores of support vectors on the margin are 1 apart from zero
+_MAX_ROUNDING = 1e-3  # of a feature in units of its width, and of the distance in units of a kernel's width
+_MAX_SCORE_ROUNDING = 0.01  # scores of support vectors on the margin are 1 apart from zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Portable:
             widths = self.steps.width or itertools.repeat(1.0)
             scales = list(zip(self.steps.shift, widths, strict=False))
         is_far = any(
-            abs(shift) * _ROUNDING > _MOST_ROUNDING * width or not _SMALLEST_WIDTH <= width <= _LARGEST_WIDTH
+            abs(shift) * _ROUNDING > _MAX_ROUNDING * width or not _SMALLEST_WIDTH <= width <= _LARGEST_WIDTH
             for shift, width in scales
             if width != WIDTH_OF_CONSTANT
         )
@@ -200,12 +200,12 @@ def too_coarse(model: Portable) -> str:
         offsets = model.biases + model.weights[:, d:] @ np.array(model.constants[:constants])
         lengths = np.maximum(1.0, np.sqrt(np.square(model.weights[:, :d]).sum(axis=1)))
         k = int(np.argmax(np.abs(offsets) / lengths))
-        if abs(offsets[k]) * _ROUNDING > _MOST_SCORE_ROUNDING * lengths[k]:
+        if abs(offsets[k]) * _ROUNDING > _MAX_SCORE_ROUNDING * lengths[k]:
             why = f"the intercept {offsets[k]:.3g} cancels against columns far from zero, which single precision rounds"
     elif model.kernel.shift_invariant:
         largest = abs(model.vectors).max(axis=0).toarray().ravel() if model.vectors.shape[0] else np.zeros(1)
         j = int(np.argmax(largest))
-        if np.sqrt(model.kernel.growth(largest[j] ** 2)) / 2 * _ROUNDING > _MOST_ROUNDING:
+        if np.sqrt(model.kernel.growth(largest[j] ** 2)) / 2 * _ROUNDING > _MAX_ROUNDING:
             column = [*model.saved.feature_names, "constant"][j]
             why = f"the column '{column}' is up to {largest[j]:.3g}, whose digits single precision rounds"
     else:

@@ -25,10 +25,10 @@ from mpu_bench.core.records import new_record
 from mpu_bench.solvers.batch.shrinking import update_bounds
 
 VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
-LEAST_CURVATURE = 1e-12  # of a step
-_LEAST_SHARE = 1e-3  # of the curvature of a variable or a pair that the step before and the first variable leave it
-_LEAST_LEFT = 1e-10  # of the curvature of a pair, below which the step before leaves nothing but rounding
-_MOST_MEMBERS = 64
+MIN_CURVATURE = 1e-12  # of a step
+_MIN_SHARE = 1e-3  # of the curvature of a variable or a pair that the step before and the first variable leave it
+_MIN_LEFT = 1e-10  # of the curvature of a pair, below which the step before leaves nothing but rounding
+_MAX_MEMBERS = 64
 
 _STEP = np.dtype([("curvature", "f8"), ("size", "i8")])
 
@@ -36,15 +36,15 @@ _STEP = np.dtype([("curvature", "f8"), ("size", "i8")])
 class Direction(NamedTuple):
     """The step before, d; that of a pair alone where its curvature is 0."""
 
-    members: NDArray[np.int64]  #: (_MOST_MEMBERS,) the variables that it has changed
-    changes: NDArray[np.float64]  #: (_MOST_MEMBERS,) by how much
+    members: NDArray[np.int64]  #: (_MAX_MEMBERS,) the variables that it has changed
+    changes: NDArray[np.float64]  #: (_MAX_MEMBERS,) by how much
     product: NDArray[np.float64]  #: Kd (n,)
     step: np.recarray[Any, Any]  #: d'Kd, and how many members there are
 
 
 def new_direction(n: int) -> Direction:
     """Return that no step was made yet on n variables."""
-    return Direction(np.zeros(_MOST_MEMBERS, np.int64), np.zeros(_MOST_MEMBERS), np.zeros(n), new_record(_STEP))
+    return Direction(np.zeros(_MAX_MEMBERS, np.int64), np.zeros(_MAX_MEMBERS), np.zeros(n), new_record(_STEP))
 
 
 @jit
@@ -78,7 +78,7 @@ def select_j(variables, i, row_i):
 def _pair_gain(difference, curvature):
     """Return twice the gain of a pair, as an integer that compares as it does; 0 where j is not in I_low."""
     difference = difference if difference > 0.0 else 0.0
-    curvature = curvature if curvature > LEAST_CURVATURE else LEAST_CURVATURE
+    curvature = curvature if curvature > MIN_CURVATURE else MIN_CURVATURE
     return np.float64(difference * difference / curvature).view(np.int64)
 
 
@@ -101,7 +101,7 @@ def _first(variables, direction, bias, i):
     weight, product = 0.0, 0.0
     if d.curvature > 0.0:
         weight, product = 1.0 / d.curvature, direction.product[i]
-    left = max(k_ii - weight * (product * product), _LEAST_SHARE * k_ii, LEAST_CURVATURE)
+    left = max(k_ii - weight * (product * product), _MIN_SHARE * k_ii, MIN_CURVATURE)
     wanted = slope / left
     step = min(max(wanted, variables.lower[i] - beta), variables.upper[i] - beta)
     return _First(bias, slope, k_ii, product, weight, step, 1.0 / left if step == wanted else 0.0)
@@ -150,9 +150,9 @@ def _conjugate_gain(first, minus_y_grad, up, low, k_jj, k_ij, product):
         rise, fall = slope + up, low - slope
         slope = rise if rise > fall else fall
     slope = slope if slope > 0.0 else 0.0
-    least = _LEAST_SHARE * curvature
+    least = _MIN_SHARE * curvature
     left = left if left > least else least
-    left = left if left > LEAST_CURVATURE else LEAST_CURVATURE
+    left = left if left > MIN_CURVATURE else MIN_CURVATURE
     return np.float64(slope * slope / left).view(np.int64)
 
 
@@ -165,7 +165,7 @@ def step(variables, direction, bias, is_conjugate, i, j, row_i, row_j):
         a, b, k = first.curvature - w * (q_i * q_i), k_jj - w * (q_j * q_j), k_ij - w * (q_i * q_j)
         if bias:
             left, curvature = a + b - 2.0 * k, first.curvature + k_jj - 2.0 * k_ij
-            if left > max(_LEAST_LEFT * curvature, LEAST_CURVATURE):
+            if left > max(_MIN_LEFT * curvature, MIN_CURVATURE):
                 s = (first.minus_y_grad - variables.minus_y_grad[j]) / left
                 t = -s
         elif i != j:
@@ -184,7 +184,7 @@ def step(variables, direction, bias, is_conjugate, i, j, row_i, row_j):
 def _best_of_two(slope_i, slope_j, a, b, k, size):
     """Return the best step of two variables whose K is [[a, k], [k, b]]; (0, 0) where rounding leaves none."""
     determinant = a * b - k * k
-    if min(a, b) > LEAST_CURVATURE and determinant > _LEAST_LEFT * size:
+    if min(a, b) > MIN_CURVATURE and determinant > _MIN_LEFT * size:
         return (b * slope_i - k * slope_j) / determinant, (a * slope_j - k * slope_i) / determinant
     return 0.0, 0.0
 
@@ -229,7 +229,7 @@ def _step_along(variables, direction, i, j, row_i, row_j, s, t, u):
         product[k] = change
         minus_y_grad[k] -= change
     gain = 0.5 * d.curvature
-    if d.size > _MOST_MEMBERS - 2:
+    if d.size > _MAX_MEMBERS - 2:
         forget(direction)
     return gain
 
@@ -241,7 +241,7 @@ def _update_pair(variables, i, j, row_i, row_j):
     curvature = variables.diagonal[i] + variables.diagonal[j] - 2.0 * np.float64(row_i[j])
     most_i, most_j = upper[i] - beta[i], beta[j] - lower[j]
     slope = minus_y_grad[i] - minus_y_grad[j]
-    t = min(slope / max(curvature, LEAST_CURVATURE), most_i, most_j)
+    t = min(slope / max(curvature, MIN_CURVATURE), most_i, most_j)
     beta[i] = upper[i] if t == most_i else beta[i] + t
     beta[j] = lower[j] if t == most_j else beta[j] - t
     update_bounds(variables, i)
@@ -266,7 +266,7 @@ def _update_both(variables, i, j, row_i, row_j):
         at_bound = lower[at] if end % 2 == 0 else upper[at]
         change = at_bound - beta[at]
         slope, curvature = minus_y_grad[other] - change * k_ij, variables.diagonal[other]
-        new = min(max(beta[other] + slope / max(curvature, LEAST_CURVATURE), lower[other]), upper[other])
+        new = min(max(beta[other] + slope / max(curvature, MIN_CURVATURE), lower[other]), upper[other])
         then = new - beta[other]
         gain = change * (minus_y_grad[at] - 0.5 * change * variables.diagonal[at]) + then * (
             slope - 0.5 * then * curvature
@@ -286,7 +286,7 @@ def _update_both(variables, i, j, row_i, row_j):
 def update_single(variables, i, row_i):
     """Move beta_i as far as D grows and the bounds allow; return by how much it grows."""
     beta, minus_y_grad, slope = variables.beta, variables.minus_y_grad, variables.minus_y_grad[i]
-    step = slope / max(variables.diagonal[i], LEAST_CURVATURE)
+    step = slope / max(variables.diagonal[i], MIN_CURVATURE)
     new = min(max(beta[i] + step, variables.lower[i]), variables.upper[i])
     change = new - beta[i]
     for k in range(variables.active_size[0]):

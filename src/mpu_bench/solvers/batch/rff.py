@@ -101,12 +101,15 @@ class RFF(Solver):
         The features of the model are made again at the end alone: before, what rounding them may change is added.
         """
         linear = state.linear
-        norm, most = float(np.linalg.norm(linear.weights)), float(np.broadcast_to(linear.C, linear.signs.shape).sum())
+        norm, sum_of_C = (
+            float(np.linalg.norm(linear.weights)),
+            float(np.broadcast_to(linear.C, linear.signs.shape).sum()),
+        )
         if linear.progress[0].status == Status.RUNNING:
             measures = self._linear(len(linear.signs)).measures(linear)
             if measures.objective is None or measures.dual_objective is None:
                 return measures
-            off = _ROUNDING * most  # sum_i alpha_i y_i P(x_i) is off by no more, as ||P(x)|| is 1
+            off = _ROUNDING * sum_of_C  # sum_i alpha_i y_i P(x_i) is off by no more, as ||P(x)|| is 1
             return Measures.certified(
                 measures.objective, measures.dual_objective, off * (1.0 + norm + off), margin=measures.margin
             )
@@ -119,7 +122,7 @@ class RFF(Solver):
         return Measures.certified(
             kernel_primal(norm * norm, losses, linear.C),
             float(linear.alphas.sum() - combined @ combined / 2),
-            rounding(len(losses) + len(combined), most * (1.0 + norm)),
+            rounding(len(losses) + len(combined), sum_of_C * (1.0 + norm)),
             margin=float(responses.min()) / norm if norm > 0 else None,
         )
 

@@ -63,10 +63,10 @@ def _iterate(gram, work, counters, C, until):
     while not reached(counters, until):
         counters[PRESENTED] += 1
         i = randint(work.generator, n)
-        derivative, most = 1.0 - responses[i], bound(C, i)
+        derivative, upper = 1.0 - responses[i], bound(C, i)
         curvature = max(gram.diagonal[i], np.finfo(np.float64).tiny)  # a zero row goes to C at once
-        change = min(max(alphas[i] + derivative / curvature, 0.0), most) - alphas[i]
+        change = min(max(alphas[i] + derivative / curvature, 0.0), upper) - alphas[i]
         if change == 0.0 or abs(derivative) <= _ROUNDING:
             continue
-        alphas[i] = min(max(alphas[i] + change, 0.0), most)
+        alphas[i] = min(max(alphas[i] + change, 0.0), upper)
         add_example(gram, work, i, change, counters)

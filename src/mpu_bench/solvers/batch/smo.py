@@ -56,7 +56,7 @@ from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.kernels.matrix import Gram, row_slot
 from mpu_bench.kernels.precision import Precision, precision_of_rows
 from mpu_bench.solvers.batch.pairs import (
-    LEAST_CURVATURE,
+    MIN_CURVATURE,
     VARIABLES_AT_ONCE,
     Direction,
     forget,
@@ -382,7 +382,7 @@ def _select_single(variables, tolerance):
 @jit(forceinline=True)
 def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
     """Return by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
-    floor = curvature if curvature > LEAST_CURVATURE else LEAST_CURVATURE
+    floor = curvature if curvature > MIN_CURVATURE else MIN_CURVATURE
     step, down, rise = minus_y_grad / floor, lower - beta, upper - beta
     step = down if step < down else step
     step = rise if step > rise else step

@@ -256,11 +256,11 @@ def nothing_changes_once_done(solver: Solver, kernel: Kernel, problem: Problem) 
 
 def _run_to_the_end(solver: Solver, kernel: Kernel, problem: Problem) -> tuple[Any, Status, float]:
     """Return the state once a solver has ended, or has had its presentations or seconds; how it ended; the seconds."""
-    presented, most = (LONGER, SECONDS_OF_ENDING) if solver.ends else (LONG, SECONDS)
+    presented, max_seconds = (LONGER, SECONDS_OF_ENDING) if solver.ends else (LONG, SECONDS)
     state, status = run(solver, kernel, problem, presented=_FIRST)
     size, limit = _FIRST, _FIRST
     began, seconds = time.perf_counter(), 0.0  # from here, for the first slice compiles
-    while status == Status.RUNNING and limit <= state.counters[PRESENTED] < presented and seconds < most:
+    while status == Status.RUNNING and limit <= state.counters[PRESENTED] < presented and seconds < max_seconds:
         before, until = seconds, more(state, presented=size)
         status, limit = answers.advance(solver, state, until), until.presented  # with less it may stand still for ever
         seconds = time.perf_counter() - began

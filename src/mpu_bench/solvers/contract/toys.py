@@ -26,7 +26,7 @@ from mpu_bench.kernels import Gaussian, Kernel, Linear
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
-_MOST_PARTS = 200_000  # of a state that are looked at
+_MAX_PARTS = 200_000  # of a state that are looked at
 _Slot = types.MemberDescriptorType
 
 #: kind of rows -> what makes them of a matrix
@@ -144,7 +144,7 @@ def arrays_of(state: Any) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     seen: dict[int, Any] = {}  # by id; the objects are kept, or another might come to have the id of one that is gone
     ahead = deque([("", state)])
-    while ahead and len(seen) + len(arrays) < _MOST_PARTS:
+    while ahead and len(seen) + len(arrays) < _MAX_PARTS:
         prefix, whole = ahead.popleft()
         if id(whole) in seen:
             continue

@@ -70,7 +70,7 @@ class State(NamedTuple):
     signs: NDArray[np.float64]  #: y (n,)
     C: Weight  #: of each example, or of all
     n: int  #: lambda = 1 / (C n): the rows that it has started with
-    most: float  #: C n, or the sum of C: 1 / lambda
+    inverse_lambda: float  #: C n, or the sum of C: 1 / lambda
     accumulated: NDArray[np.float64]  #: v = (t - 1) w (d,)
     batch: NDArray[np.uint32]  #: A_t (k,)
     violators: NDArray[np.uint32]  #: A+ (k,), as far as found
@@ -116,7 +116,7 @@ class Pegasos(Solver):
             problem.signs(),
             per_example(self.C, problem),
             problem.n,
-            self._most(problem),
+            self._inverse_lambda(problem),
             new_weights(problem.features),
             np.zeros(self.batch, np.uint32),
             np.zeros(self.batch, np.uint32),
@@ -137,12 +137,12 @@ class Pegasos(Solver):
         return state._replace(
             rows=problem.train, signs=problem.signs(), C=per_example(self.C, problem),
             # of the pieces by now the one with the largest weights on average: ||w||^2 may be so large
-            most=max(state.most, self._most(problem) * (state.n / problem.n)),
+            inverse_lambda=max(state.inverse_lambda, self._inverse_lambda(problem) * (state.n / problem.n)),
             accumulated=accumulated, batch=batch, violators=np.zeros_like(batch),
             generator=state.generator.copy(), progress=record, counters=state.counters.copy(),
         )  # fmt: skip
 
-    def _most(self, problem: Problem) -> float:
+    def _inverse_lambda(self, problem: Problem) -> float:
         return float(self.C * (problem.n if problem.weights is None else problem.weights.sum()))
 
     def advance(self, state: State, until: Until) -> Status:
@@ -225,7 +225,7 @@ def _end_step(state, iterations):
         add(state.rows, i, state.signs[i] * step, state.accumulated)
         length += step * progress.R
     progress.norm_bound += 2.0 * n / k * progress.responses + length * length
-    limit = state.most * t * t  # ||w||^2 <= 1 / lambda, times t^2
+    limit = state.inverse_lambda * t * t  # ||w||^2 <= 1 / lambda, times t^2
     if not progress.norm_bound <= limit:  # a NaN too
         _project(state, limit)
     state.counters[STEPS] += 1

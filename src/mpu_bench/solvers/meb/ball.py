@@ -102,25 +102,25 @@ from mpu_bench.solvers.meb.farthest import (
     new_history,
     new_search,
 )
-from mpu_bench.solvers.meb.simplex import MOST_MOVES, KnownRows, minimise
+from mpu_bench.solvers.meb.simplex import MAX_MOVES, KnownRows, minimise
 
 #: instead of a Status: the core set is full; many of its slots have no weight; the first points are in it, no ball yet;
 #: the SVM's gap may be small enough
 MORE_ROOM, LESS_EMPTY, FIRST_POINTS_DRAWN, IS_NEAR = -1, -2, -3, -4
 
 FIRST_POINTS = 20  # points whose ball is the first
-_MOST_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K(x, x) beside 1/C
+_MAX_LOSS = 1e15  # 1/C by K(x, x) + 1: beyond it, rounding leaves nothing of K(x, x) beside 1/C
 _FIRST_CAPACITY = 256  # slots of the core set at the start
 _FIRST_TOLERANCE = 1e-13  # of the first ball's responses, relative to the mean k~_ii
 _HISTORY_WINDOWS = 16  # the history has room for so many times the steps after which a point is drawn again
 _CHECK_AFTER = 4  # times the iterations that score as many points as a check does
 _SLOTS_PER_EMPTY = 4  # the core set is compacted when more than one slot in so many has no weight ...
 _SPARE_EMPTY = 32  # ... and these beside
-_MOST_STALLED = 1000  # iterations one after the other in which r^2 does not rise
+_MAX_STALLED = 1000  # iterations one after the other in which r^2 does not rise
 _COARSEST = 40.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 17 (Shuttle)
 _SHARE_OF_GAP = 0.25  # that the rounding of responses may take of R's
 _GUESSED = 2.0  # times the gap that is wanted, from which guess on it is computed: a guess is about three times the gap
-_MOST_WHOLE = 1 << 24  # up to which single precision has all whole numbers
+_MAX_WHOLE = 1 << 24  # up to which single precision has all whole numbers
 _UNITS_OF_ROUNDING = 16.0  # by which R and a response that are carried along may be wrong
 
 BALL = np.dtype(
@@ -219,7 +219,7 @@ class BallSolver(Solver):
         """Refuse what a solver refuses, kernel values it cannot work with, and a C beside which they count nothing."""
         super().check(problem, kernel)
         norms = checked_norms(problem.train, kernel, np.dtype(np.float32))
-        least = 1.0 / (_MOST_LOSS * (float(kernel_diagonal(kernel, norms).max(initial=0.0)) + 1.0))
+        least = 1.0 / (_MAX_LOSS * (float(kernel_diagonal(kernel, norms).max(initial=0.0)) + 1.0))
         if least > (largest := self._largest(problem)):
             raise ConfigError(
                 f"{self.name}: C, times the largest weight, is {largest:g}; it must be at least {least:.2g} with these"
@@ -248,7 +248,7 @@ class BallSolver(Solver):
         points = min(FIRST_POINTS, n)
         first_rows = np.zeros((points, points), np.float32 if precision == "single" else np.float64)
         # sums of products of whole numbers have the same bits, whatever these are kept in
-        quantum = 1.0 if quantum_of(rows) == 1.0 and largest < _MOST_WHOLE else 0.0
+        quantum = 1.0 if quantum_of(rows) == 1.0 and largest < _MAX_WHOLE else 0.0
         slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, quantum, FIRST_POINTS)
         state = State(
             problem,
@@ -280,7 +280,7 @@ class BallSolver(Solver):
         R = float((ratios * core.responses[:points]).sum()) / total
         tolerance = _FIRST_TOLERANCE * (float((ratios * core.diagonal[:points]).sum()) / total)
         rows, s, weights = KnownRows(kernel_rows, C), core.responses[:points], core.coefficients
-        R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, MOST_MOVES, counters)
+        R = minimise(rows, s, core.signs, weights, core.diagonal, R, tolerance, MAX_MOVES, counters)
         ball.r2 = ball.delta2 - R  # steps 4, 5
         counters[UPDATES] = 0
         compact(core)
@@ -403,7 +403,7 @@ def iterations(step, join, examples, core, history, search, ball, until, counter
             return MORE_ROOM
         i, s = farthest_point(join, examples, core, history, search, b, counters)
         counters[PRESENTED] += 1
-        done, before = i == NO_POINT or b.stalled == _MOST_STALLED, b.r2
+        done, before = i == NO_POINT or b.stalled == _MAX_STALLED, b.r2
         if i >= 0 and not (done or np.isnan(s)):
             step(examples, core, history, b, np.uint32(i), s, counters)
         if not abs(b.r2) + abs(s) < np.inf:

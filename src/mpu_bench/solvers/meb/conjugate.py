@@ -20,8 +20,8 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit
 from mpu_bench.solvers.meb.core_set import sum_of_products, values_from
 
-_MOST_PRODUCTS, _MOST_VALUES = 50, 1 << 33  # of one step, and the entries of K~ in these: seconds
-_MOST_COMPUTED = 1 << 28  # of these entries, where their row is not kept: the longer the rows of data, the slower
+_MAX_PRODUCTS, _MAX_VALUES = 50, 1 << 33  # of one step, and the entries of K~ in these: seconds
+_MAX_COMPUTED = 1 << 28  # of these entries, where their row is not kept: the longer the rows of data, the slower
 _LEFT = 0.01  # of the squared gradient, with which conjugate gradients end
 
 
@@ -34,8 +34,8 @@ def step_of_all(core, examples, R, counters):
     m, computed = core.vectors.size[0], 1
     for i in range(m):
         computed += 0 if _is_kept(core, i) else i
-    most = min(_MOST_PRODUCTS, _MOST_VALUES // (m * m), _MOST_COMPUTED // computed)
-    if most < 2:
+    limit = min(_MAX_PRODUCTS, _MAX_VALUES // (m * m), _MAX_COMPUTED // computed)
+    if limit < 2:
         return R
     s, coefficients, signs = core.responses[:m], core.coefficients, core.signs
     weights, gradient, change, product = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
@@ -44,7 +44,7 @@ def step_of_all(core, examples, R, counters):
         gradient[j] = 1.0 - s[j] / R if weights[j] > 0.0 or s[j] < R else 0.0
     residual, direction, first = gradient.copy(), gradient.copy(), _dot(gradient, gradient)
     square = first
-    for _ in range(most - 1):
+    for _ in range(limit - 1):
         _multiply(core, examples, direction, product, counters)
         curvature = _dot(direction, product)
         if not curvature > 0.0 or not square > _LEFT * first:

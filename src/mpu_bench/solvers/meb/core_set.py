@@ -31,7 +31,7 @@ from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.certificates import Weight
 
 _VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
-_FEWEST_ROWS = 2  # there is always room for two: SMO works with a pair
+_MIN_ROWS = 2  # there is always room for two: SMO works with a pair
 
 
 class Examples(NamedTuple):
@@ -109,7 +109,7 @@ def _no_rows(slot_of_row: NDArray[np.int32], vectors: Vectors, cache_mb: float) 
     """
     slot_of_row[:] = -1
     buffer = np.zeros_like(vectors.squared_norms)
-    r = min(len(slot_of_row), max(_FEWEST_ROWS, int(cache_mb * 2**20) // buffer.nbytes))
+    r = min(len(slot_of_row), max(_MIN_ROWS, int(cache_mb * 2**20) // buffer.nbytes))
     rows, lengths = buffers.empty((r, len(buffer)), buffer.dtype), np.zeros(r, np.int64)
     return rows, lengths, new_lru(0, r)._replace(slot_of_row=slot_of_row), buffer
 

@@ -37,9 +37,9 @@ from mpu_bench.solvers.meb.ball import BallSolver, State, iterations
 from mpu_bench.solvers.meb.conjugate import step_of_all
 from mpu_bench.solvers.meb.core_set import add_slot, cost_of, gap_of_core_set, has_room, total, with_weight
 from mpu_bench.solvers.meb.farthest import shortfall
-from mpu_bench.solvers.meb.simplex import MOST_MOVES, minimise_core_set
+from mpu_bench.solvers.meb.simplex import MAX_MOVES, minimise_core_set
 
-_FEWEST_MOVES, _SLOTS_PER_MOVE = 64, 8  # SMO's moves before a step of all weights, where all points are added
+_MIN_MOVES, _SLOTS_PER_MOVE = 64, 8  # SMO's moves before a step of all weights, where all points are added
 _SHARE_OF_VIOLATION = 0.5  # of the farthest point, that SMO may leave on the core set where all are added
 _DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
 
@@ -118,14 +118,14 @@ def _add(examples, core, i, s, counters):
 @jit(inline="always")
 def _step(examples, core, history, ball, i, s, counters):
     _add(examples, core, i, s, counters)
-    R, tolerance, most = ball.delta2 - ball.r2, ball.inner_tolerance * shortfall(ball), MOST_MOVES
+    R, tolerance, limit = ball.delta2 - ball.r2, ball.inner_tolerance * shortfall(ball), MAX_MOVES
     if ball.adds_all:
         tolerance = max(tolerance, _SHARE_OF_VIOLATION * (R - s))
-        most = _FEWEST_MOVES + core.vectors.size[0] // _SLOTS_PER_MOVE
+        limit = _MIN_MOVES + core.vectors.size[0] // _SLOTS_PER_MOVE
     moves = counters[UPDATES]
-    R = minimise_core_set(core, examples, R, tolerance, most, counters)  # steps 11, 12
+    R = minimise_core_set(core, examples, R, tolerance, limit, counters)  # steps 11, 12
     if ball.adds_all:
-        if counters[UPDATES] - moves == most:
+        if counters[UPDATES] - moves == limit:
             R = step_of_all(core, examples, R, counters)
         core.active[0] = with_weight(core)  # what got no weight may leave
         if ball.gap > 0.0:

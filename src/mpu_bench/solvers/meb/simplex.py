@@ -20,8 +20,8 @@ from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.ordering import number, order
 from mpu_bench.solvers.meb.core_set import CoreSet, Examples, cost_of, kept_row
 
-_LEAST_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
-MOST_MOVES, _MOST_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
+_MIN_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
+MAX_MOVES, _MAX_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
 _SLOTS_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
 
 
@@ -71,10 +71,10 @@ def _(points, slot):
 
 
 @jit
-def minimise(points, s, signs, coefficients, diagonal, R, tolerance, most, counters):
+def minimise(points, s, signs, coefficients, diagonal, R, tolerance, limit, counters):
     """Move weights until no response with weight is more than a tolerance above the least one; return the new R.
 
-    It ends before where it has made its ``most`` moves, where rounding leaves none, and where a response is no number.
+    It ends before where it has made its ``limit`` moves, where rounding leaves none, and where a response is no number.
     R is given at the weights at hand. The scale of the core set is 1 here.
 
     Parameters
@@ -83,13 +83,13 @@ def minimise(points, s, signs, coefficients, diagonal, R, tolerance, most, count
     s, signs, coefficients, diagonal : array of float64
         As of the core set; the responses are as many as there are points.
     R, tolerance : float
-    most : int
+    limit : int
     counters : array of int64
     """
     m, computed = len(s), counters[KERNEL_COMPUTED]
     i, largest = _extremes(s, coefficients)
-    for _ in range(min(most, _MOST_VALUES // m)):
-        if not largest - s[i] > tolerance or counters[KERNEL_COMPUTED] - computed > _MOST_VALUES:
+    for _ in range(min(limit, _MAX_VALUES // m)):
+        if not largest - s[i] > tolerance or counters[KERNEL_COMPUTED] - computed > _MAX_VALUES:
             break
         row_i = points.rows[index_of_row(points, i, counters), :m]
         j = _best_partner(s, coefficients, signs, diagonal, row_i, i)
@@ -109,12 +109,12 @@ def minimise(points, s, signs, coefficients, diagonal, R, tolerance, most, count
 
 
 @jit(inline="always")
-def minimise_core_set(core, examples, R, tolerance, most, counters):
+def minimise_core_set(core, examples, R, tolerance, limit, counters):
     """Move weights of the core set as `minimise` does; return the new R."""
     points, m = RowsOfCoreSet(core.kept, core, examples), core.vectors.size[0]
     core.active[0] = m
     s, signs, coefficients = core.responses[:m], core.signs, core.coefficients
-    return minimise(points, s, signs, coefficients, core.diagonal, R, tolerance, most, counters)
+    return minimise(points, s, signs, coefficients, core.diagonal, R, tolerance, limit, counters)
 
 
 @jit
@@ -197,7 +197,7 @@ def _best_partner(s, coefficients, signs, diagonal, row_i, i):
 def _curvature(k_ii, k_jj, signs, k_ij):
     """Return k~_ii + k~_jj - 2 k~_ij, or a little if it is not above zero; ``signs`` is y_i y_j, ``k_ij`` K alone."""
     curvature = k_ii + k_jj - 2.0 * signs * (np.float64(k_ij) + 1.0)
-    return curvature if curvature > _LEAST_CURVATURE else _LEAST_CURVATURE
+    return curvature if curvature > _MIN_CURVATURE else _MIN_CURVATURE
 
 
 @jit(forceinline=True)

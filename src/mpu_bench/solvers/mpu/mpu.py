@@ -315,12 +315,12 @@ class MPU(ThresholdPerceptron):
             return super().measures(state)
         b, responses, multiplicities = state.thresholds.b, state.responses, state.multiplicities
         weights = np.broadcast_to(state.weights, len(multiplicities))
-        most = soft_update_bound(state.thresholds, float(state.squared_norms.max()), weights)
+        limit = soft_update_bound(state.thresholds, float(state.squared_norms.max()), weights)
         if isinstance(responses, LinearResponses):
             w, alphas = responses.a / b, multiplicities / b
             C = self.C * state.weights
             certified = certify(responses.rows, responses.signs, state.squared_norms, w, alphas, C)
-            return certified._replace(update_bound=most)
+            return certified._replace(update_bound=limit)
         exact, total = anew(responses, multiplicities), float(multiplicities.sum())
         squared = float(squared_norm_of_a(exact, multiplicities))
         loss, smallest = hinge_sum_and_min(exact, b, state.weights)
@@ -331,7 +331,7 @@ class MPU(ThresholdPerceptron):
             (total - squared / 2 / b) / b,
             off * (total / 2 / b + self.C * float(weights.sum())),
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
-            update_bound=most,
+            update_bound=limit,
         )  # (24)
         return certified if is_certified(responses) else certified._replace(dual_objective=None, gap=None)
 
@@ -434,8 +434,8 @@ def _end_round(state):
     else:
         progress.second_rounds += 1
         enough = near or (adaptive and progress.gap <= _SECOND_PART * progress.first_gap)
-        most = 2 * _SECOND_ROUNDS if adaptive else _SECOND_ROUNDS
-        following = SECOND if changed and not enough and progress.second_rounds < most else FIRST
+        limit = 2 * _SECOND_ROUNDS if adaptive else _SECOND_ROUNDS
+        following = SECOND if changed and not enough and progress.second_rounds < limit else FIRST
     if progress.status == Status.RUNNING:
         _begin_round(state, following)
 

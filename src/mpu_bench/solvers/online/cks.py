@@ -10,7 +10,7 @@ Forgetron", NIPS 2005, section 5) compare with it: on an error insert the exampl
 the vector whose margin is the largest after its removal. The new example is among the candidates; with ``victim:
 before-insertion`` f is that before it came, and it is none. The text of 2005 ("when the CKS algorithm exceeds its
 budget, it removes ...") allows both. On ties (within 1e-9, so that rounding does not decide) the oldest leaves.
-`g_j = f(x_j) - y_j K(x_j, x_j)` is carried along for all stored vectors (`LEAST_NEEDED` in leaving.py).
+`g_j = f(x_j) - y_j K(x_j, x_j)` is carried along for all stored vectors (`MIN_NEEDED` in leaving.py).
 
 Counted: |S| kernel evaluations per example presented, and the B + 1 of the vector that leaves with those stored and
 the new one; they are at hand in a matrix of B x B kernel values, so nothing is computed for them.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron
-from mpu_bench.solvers.online.leaving import LEAST_NEEDED, LEAST_NEEDED_BEFORE
+from mpu_bench.solvers.online.leaving import MIN_NEEDED, MIN_NEEDED_BEFORE
 
 
 @dataclass(frozen=True)
@@ -44,4 +44,4 @@ class CKS(BudgetPerceptron):
     @property
     def rule(self) -> int:
         """How the vector that leaves is chosen."""
-        return LEAST_NEEDED_BEFORE if self.victim == "before-insertion" else LEAST_NEEDED
+        return MIN_NEEDED_BEFORE if self.victim == "before-insertion" else MIN_NEEDED

@@ -5,7 +5,7 @@ the slot of a new example before it is stored (`slot_for`), and the vector that 
 
 - ``OLDEST``: slots are taken in turn;
 - ``RANDOM``: any of the vectors stored before, all equally likely;
-- ``LEAST_NEEDED``: the vector that is best explained by the others (`cks`); ``LEAST_NEEDED_BEFORE`` the new one came;
+- ``MIN_NEEDED``: the vector that is best explained by the others (`cks`); ``MIN_NEEDED_BEFORE`` the new one came;
 - ``SHRUNK``: the oldest, after all weights have shrunk just enough (`forgetron`).
 
 Pegasos stores the example first, and one of B + 1 leaves then (`maintain`, lines 5 to 7 of `bpegasos`):
@@ -31,7 +31,7 @@ from mpu_bench.kernels import value
 from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.online.expansion import change_squared_norm, overlap, remove, smallest
 
-OLDEST, RANDOM, SMALLEST, LEAST_NEEDED, SHRUNK, LEAST_NEEDED_BEFORE = range(6)
+OLDEST, RANDOM, SMALLEST, MIN_NEEDED, SHRUNK, MIN_NEEDED_BEFORE = range(6)
 
 _TIE = 1e-9  # margins are equal that differ by no more than this part
 _DAMAGE_PER_MISTAKE = 15 / 32  # of (4) in `forgetron`
@@ -58,7 +58,7 @@ def new_leaving(
 ) -> Leaving:
     """Return what a rule remembers of nothing: of so many functions of a perceptron."""
     dtype = np.float32 if precision == "single" else np.float64
-    by_slot = functions if rule in (LEAST_NEEDED, LEAST_NEEDED_BEFORE) else 0
+    by_slot = functions if rule in (MIN_NEEDED, MIN_NEEDED_BEFORE) else 0
     matrices = functions if rule == SHRUNK else by_slot
     return Leaving(
         rule,
@@ -92,7 +92,7 @@ def slot_for(leaving, f, c, first, m, mistakes, kernel, counters):
     coefficients, kernel_row = f.coefficients[c, first : first + budget + 1], f.kernel_row[first : first + m]
     if rule == RANDOM:
         return m if m < budget else np.int64(randint(leaving.generator, np.uint32(m)))
-    if rule in (LEAST_NEEDED, LEAST_NEEDED_BEFORE):
+    if rule in (MIN_NEEDED, MIN_NEEDED_BEFORE):
         return _least_needed(leaving, c, coefficients, kernel_row, f.scores[c], mistakes, counters)
     oldest = (mistakes - 1) % budget
     if rule == SHRUNK:
@@ -114,7 +114,7 @@ def _least_needed(leaving, c, coefficients, kernel_row, score, mistakes, counter
     m, budget, others, inserted_at = len(kernel_row), leaving.budget, leaving.others[c], leaving.inserted_at[c]
     sign, slot = coefficients[m], np.int64(m)
     if m == budget:
-        new = sign if leaving.rule == LEAST_NEEDED else 0.0
+        new = sign if leaving.rule == MIN_NEEDED else 0.0
         slot = _largest_margin(others, inserted_at, coefficients, kernel_row, score, new)
         counters[KERNEL_EVALUATIONS] += budget + 1
     if slot == budget:  # the new example itself leaves

@@ -57,7 +57,7 @@ from mpu_bench.solvers.online.expansion import (
 from mpu_bench.solvers.online.leaving import maintain
 
 _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
-_LEAST_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
+_MIN_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
 _LARGEST_SQUARED_NORM = 1e30  # ||alpha_n||^2 in units of ||alpha_p||^2 where `bound` computes in single precision
 _BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
 _FAR_SQUARED_NORM = 4.5  # ||alpha_n||^2 in units of ||alpha_p||^2 from where h > -1: above 4
@@ -65,7 +65,7 @@ _TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it
 _SOLVED_CANDIDATES = 4  # at most, without screening them
 _NO_SUM = 1e-9  # coefficients of a class cancel whose sum is no more than this part of them
 _FARTHEST = 1e6  # h of (21), at most
-_MOST_STEPS = 100  # for one partner; halving alone needs no more
+_MAX_STEPS = 100  # for one partner; halving alone needs no more
 _STEP_TOLERANCE = 1e-15  # relative change of h that ends them
 
 
@@ -123,7 +123,7 @@ def _(merging, w, _kernel, budget, counters):
     norms, inserted_at, vectors, average = w.norms, w.inserted_at, w.f.vectors, w.average
     p = smallest(norms, inserted_at, m)
     unit = norms[p]
-    if unit > _LEAST_SQUARED_NORM:
+    if unit > _MIN_SQUARED_NORM:
         coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
         _distances(vectors, gram, m, merging.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
@@ -277,7 +277,7 @@ def solve(g, q, v):
         while low >= _fixed_point(g, q, v, low)[0] and low > -1e150:
             low, high = 2.0 * low, low
     h = min(max(_fixed_point(g, q, v, 0.0)[0], low), high)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         there, slope, _ = _fixed_point(g, q, v, h)
         if h < there:
             low = h
@@ -443,7 +443,7 @@ def solve_as_published(g, of_p, of_n):
     low, high = (0.5, 1.0) if other >= 0.0 else (1.0, 2.0)
     while high < _FARTHEST and larger * (1.0 - high) * np.exp(-g * (1.0 - 2.0 * high)) > other * high:
         low, high = high, 2.0 * high
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         h = 0.5 * (low + high)
         if not low < h < high:
             break

@@ -199,10 +199,10 @@ class Projectron(OnlineSolver):
 
 @jit
 def _present(f, spans, kernel, limits, chunk, position, until, errors, counters):
-    (sparseness, most), sizes, span_capacity = limits, spans.factors.sizes, spans.z.shape[1]
+    (sparseness, limit), sizes, span_capacity = limits, spans.factors.sizes, spans.z.shape[1]
     for p in range(position, len(chunk.order)):
         i, m = next_example(chunk, p), f.vectors.size[0]
-        if reached(counters, until) or m == most or not has_room(f, chunk.rows, i) or _is_full(sizes, span_capacity):
+        if reached(counters, until) or m == limit or not has_room(f, chunk.rows, i) or _is_full(sizes, span_capacity):
             return
         label = chunk.labels[i]
         score_example(f, kernel, chunk.rows, i, m, 1.0)

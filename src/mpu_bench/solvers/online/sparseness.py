@@ -24,7 +24,7 @@ _NEIGHBOURS = 10  # tries on either side of the best
 _NEIGHBOUR_GROWTH = 1.5  # of their distance from one to the next
 _ENOUGH = 0.99  # of B
 _AIM = 0.02  # the logarithm of when B + 1 vectors are wanted to be stored, as a part of all examples: after the end
-_LEAST_PART = 0.1  # of what is between two numbers, that is between the next and each
+_MIN_PART = 0.1  # of what is between two numbers, that is between the next and each
 _MARKS = 16  # of a pass, where it is asked whether it is decided
 _SCATTER = 3.0  # standard deviations of a count, to say that it stays below
 _COMPLEMENT_SHOWN = 0.01  # of the largest K(x, x): below, eta is shown as its difference from it
@@ -95,8 +95,8 @@ def attempt(present: Callable[[float], tuple[int, float]], budget: int, whole: b
         if stored > budget:
             return Try(stored, presented, presented)
         gain, part = stored - counts[mark // 2], presented - mark // 2 / _MARKS  # since half of what was presented
-        most = stored + (gain + _SCATTER * (math.sqrt(gain) + 1)) / part * (1 - presented)
-        if mark > 1 and most < _ENOUGH * budget and not whole:
+        entries = stored + (gain + _SCATTER * (math.sqrt(gain) + 1)) / part * (1 - presented)
+        if mark > 1 and entries < _ENOUGH * budget and not whole:
             break
         counts.append(stored)
     return Try(stored, presented, max(presented + (budget + 1 - stored) * part / max(gain, 1), 1 + _AIM))
@@ -200,7 +200,7 @@ class _Tries:
         """Try a number in between: the interpolated one, or the middle where that has not halved the interval."""
         length = above.number - below.number
         part = 0.5 if self._halve else (below.full - _AIM) / (below.full - above.full)
-        middle = self.at(below.number + min(max(part, _LEAST_PART), 1 - _LEAST_PART) * length)
+        middle = self.at(below.number + min(max(part, _MIN_PART), 1 - _MIN_PART) * length)
         below, above = (middle, above) if middle.full > 0 else (below, middle)
         self._halve = above.number - below.number > length / 2
         return below, above

@@ -34,7 +34,7 @@ KNOWN = {
     f"{__name__}.SolverDescription",
 }
 _LARGEST_INTEGER = 2**63 - 1
-_MOST_BYTES = 300  # of a value that is shown
+_MAX_BYTES = 300  # of a value that is shown
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class SolverDescription:
         Its class attributes.
     parameters : list of tuple
         Name and type of each, and the default if there is one. A type that this module does not know is ``Any``.
-    overridden : frozenset of str
+    overrides : frozenset of str
         The `METHODS` that it overrides, which must be asked.
     """
 
     class_name: str
     facts: dict[str, Any]
     parameters: list[tuple[Any, ...]]
-    overridden: frozenset[str]
+    overrides: frozenset[str]
 
 
 def describe(solver: type[Solver], path: Path) -> SolverDescription:
@@ -80,10 +80,10 @@ def describe(solver: type[Solver], path: Path) -> SolverDescription:
         for field in dataclasses.fields(solver)
         if field.init
     ]
-    overridden = {name for name in METHODS if _function(getattr(solver, name)) is not _function(getattr(Solver, name))}
+    overrides = {name for name in METHODS if _function(getattr(solver, name)) is not _function(getattr(Solver, name))}
     if any(hint is not hints[name] for name, hint, *_ in parameters):
-        overridden.add("__post_init__")
-    return SolverDescription(solver.__name__, _facts(solver, where), parameters, frozenset(overridden))
+        overrides.add("__post_init__")
+    return SolverDescription(solver.__name__, _facts(solver, where), parameters, frozenset(overrides))
 
 
 def _function(method: Any) -> Any:
@@ -180,12 +180,12 @@ def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
             f"{where}: optimum is '{declared['optimum']}', by the same C, and there is no parameter C; "
             "write optimum_solver"
         )
-    shares = {plain(name, _MOST_BYTES): float(share) for name, share in rounding.items()}
-    return declared | {name: one_line(declared[name], _MOST_BYTES) for name in texts} | {"rounding": shares}
+    shares = {plain(name, _MAX_BYTES): float(share) for name, share in rounding.items()}
+    return declared | {name: one_line(declared[name], _MAX_BYTES) for name in texts} | {"rounding": shares}
 
 
 def _shown(value: Any) -> str:
     try:
-        return one_line(repr(value), _MOST_BYTES)
+        return one_line(repr(value), _MAX_BYTES)
     except BaseException as error:
         return f"something whose __repr__ raises {type(error).__name__}"

@@ -27,7 +27,7 @@ from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError
 from mpu_bench.texts import one_line, plain
 
-MOST_CHARACTERS = 60
+MAX_CHARACTERS = 60
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*")
 #: YAML takes these for a switch or for nothing
 _WORDS_OF_YAML = {"true", "false", "yes", "no", "on", "off", "null"}
@@ -46,10 +46,10 @@ def check_name(name: Any, where: str) -> None:
     ConfigError
         Beginning with ``where``.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MOST_CHARACTERS:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_CHARACTERS:
         raise ConfigError(
-            f"{where}: its name is {one_line(repr(name), 2 * MOST_CHARACTERS)}; "
-            f"it must be a letter and then letters, digits, '-', '_', '+' or '.', {MOST_CHARACTERS} at most"
+            f"{where}: its name is {one_line(repr(name), 2 * MAX_CHARACTERS)}; "
+            f"it must be a letter and then letters, digits, '-', '_', '+' or '.', {MAX_CHARACTERS} at most"
         )
     if name.lower() in _WORDS_OF_YAML:
         raise ConfigError(f"{where}: its name is '{name}', which is no text in YAML; choose another")
@@ -65,9 +65,9 @@ def check_parameter(name: str, where: str) -> None:
     """
     if name in _TAKEN:
         raise ConfigError(f"{where}: '{name}' is reserved in configs; choose another name")
-    if name.startswith(("_", "model_")) or not name.isascii() or len(name) > MOST_CHARACTERS:
+    if name.startswith(("_", "model_")) or not name.isascii() or len(name) > MAX_CHARACTERS:
         raise ConfigError(
-            f"{where}: must be letters and digits, {MOST_CHARACTERS} at most, and not begin with _ or model_"
+            f"{where}: must be letters and digits, {MAX_CHARACTERS} at most, and not begin with _ or model_"
         )
 
 
@@ -154,7 +154,7 @@ def read_plugin(path: Path) -> PluginSource:
     return PluginSource(path, content)
 
 
-MOST_BYTES = 8_000  #: of a traceback
+MAX_BYTES = 8_000  #: of a traceback
 _PACKAGES = "site-packages"
 
 
@@ -189,13 +189,13 @@ def traceback_of(error: BaseException, files: Collection[Path], said: str) -> st
     Returns
     -------
     str
-        Plain text of `MOST_BYTES` at most; of a longer one the end is left, which is nearest to the error.
+        Plain text of `MAX_BYTES` at most; of a longer one the end is left, which is nearest to the error.
     """
     frames = _frames(error)
     first = next((index for index, frame in enumerate(frames) if Path(frame.filename) in files), 0)
     lines = [line for frame in frames[first:] for line in _lines(frame, files)]
-    end = plain(said, MOST_BYTES // 2)
-    room = MOST_BYTES - len(end.encode()) - 100  # for the words around
+    end = plain(said, MAX_BYTES // 2)
+    room = MAX_BYTES - len(end.encode()) - 100  # for the words around
     shown: list[str] = []
     for line in map(plain, reversed(lines)):
         room -= len(line.encode()) + 1
@@ -218,7 +218,7 @@ def _lines(frame: traceback.FrameSummary, files: Collection[Path]) -> list[str]:
     return [f'  File "{shown}", line {frame.lineno}, in {frame.name}', *source]
 
 
-_MOST_SHOWN_BYTES = 1000  # of what an exception says
+_MAX_SHOWN_BYTES = 1000  # of what an exception says
 
 
 def import_solvers(source: PluginSource) -> list[type[Solver]]:
@@ -325,6 +325,6 @@ def cause_of(error: BaseException, path: Path) -> str:
 def text_of(error: BaseException) -> str:
     """Return the text of an exception, which may fail itself."""
     try:
-        return one_line(str(error), _MOST_SHOWN_BYTES)
+        return one_line(str(error), _MAX_SHOWN_BYTES)
     except BaseException as another:
         return f"(without a text: its __str__ raised {type(another).__name__})"

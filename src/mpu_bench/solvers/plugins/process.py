@@ -27,7 +27,7 @@ START_SECONDS = 300.0  # for a process to start and import what every solver nee
 IMPORT_SECONDS = 60.0  # for a plugin to be imported
 ANSWER_SECONDS = 20.0  # for anything else
 _SHARE_OF_MEMORY = 0.8  # of what is free, for a plugin and all that it starts
-_MOST_BYTES = 2000  # of a message
+_MAX_BYTES = 2000  # of a message
 
 _children: dict[Path, Child] = {}
 
@@ -41,7 +41,7 @@ def describe(source: PluginSource) -> list[SolverDescription]:
         Naming the file and, where it is known, the line in it, and the cause.
     """
     described = _start(source)
-    if not any(description.overridden for description in described):
+    if not any(description.overrides for description in described):
         end(source)
     return described
 
@@ -90,19 +90,19 @@ def close() -> None:
 atexit.register(close)
 
 
-def most_memory() -> float:
+def max_memory() -> float:
     """Return the bytes that a plugin and all that it starts may have."""
     return _SHARE_OF_MEMORY * psutil.virtual_memory().available
 
 
 def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
     """Return the next answer of a plugin's process; end it where none comes."""
-    child, until, most = _children[source.path], awake() + seconds, most_memory()
+    child, until, memory_limit = _children[source.path], awake() + seconds, max_memory()
 
     def overdue() -> str:
         return f"still at it after {seconds:g} seconds; ended by mpu-bench" if awake() > until else ""
 
-    while (message := child.look(lambda line: from_line(line, KNOWN), overdue, most)) is None:
+    while (message := child.look(lambda line: from_line(line, KNOWN), overdue, memory_limit)) is None:
         wait_for([child])
     if isinstance(message, Ended):
         end(source)
@@ -110,7 +110,7 @@ def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
     kind, answer = message
     if kind == "answer":
         return answer
-    raise ConfigError(plain(answer, _MOST_BYTES).strip() or f"{source.path}: {doing} was refused")
+    raise ConfigError(plain(answer, _MAX_BYTES).strip() or f"{source.path}: {doing} was refused")
 
 
 CHECK_SECONDS = 120.0  #: for one check, with what is compiled for it

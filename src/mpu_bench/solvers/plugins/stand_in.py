@@ -18,7 +18,7 @@ from mpu_bench.solvers.plugins.description import SolverDescription
 from mpu_bench.solvers.plugins.importing import PluginSource
 
 _OPTIMUM: TypeAdapter[Optimum | None] = TypeAdapter(Optimum | None)
-_MOST_CHARACTERS = 200  # of an objective's name
+_MAX_CHARACTERS = 200  # of an objective's name
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class StandIn(Solver):
     """What is known of a plugin's solver; what only its own code knows is asked of the process that has imported it."""
 
     source: ClassVar[PluginSource]
-    overridden: ClassVar[frozenset[str]] = frozenset()  #: methods that only its own code has
+    overrides: ClassVar[frozenset[str]] = frozenset()  #: methods that only its own code has
     known: ClassVar[dict[bytes, Any]]  #: answers, by their questions
 
     def __post_init__(self) -> None:
@@ -35,12 +35,12 @@ class StandIn(Solver):
             super().__post_init__()
         except TypeError as error:  # of a default that is of another type
             raise ConfigError(f"{self.source.path}: solver '{self.name}': {error}") from None
-        if "__post_init__" in self.overridden:
+        if "__post_init__" in self.overrides:
             self._ask("accept", vars(self))
 
     def check_kernel(self, kernel: Kernel) -> None:  # noqa: D102
         super().check_kernel(kernel)
-        if "check_kernel" in self.overridden:
+        if "check_kernel" in self.overrides:
             self._ask("accept", vars(self), kernel)
 
     def start(self, *_: Any) -> NoReturn:  # noqa: D102
@@ -54,18 +54,18 @@ class StandIn(Solver):
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:  # noqa: D102
-        if "objective_of" not in cls.overridden:
+        if "objective_of" not in cls.overrides:
             return super().objective_of(parameters)
         text = cls._ask("objective_of", parameters)
-        if not isinstance(text, str) or len(text) > _MOST_CHARACTERS or not text.isprintable():
+        if not isinstance(text, str) or len(text) > _MAX_CHARACTERS or not text.isprintable():
             raise ConfigError(
-                f"{cls.source.path}: objective_of must return a text of {_MOST_CHARACTERS} characters at most"
+                f"{cls.source.path}: objective_of must return a text of {_MAX_CHARACTERS} characters at most"
             )
         return text
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: D102
-        if "optimum_solver" not in cls.overridden:
+        if "optimum_solver" not in cls.overrides:
             return super().optimum_solver(parameters, linear)
         try:
             return _OPTIMUM.validate_python(cls._ask("optimum_solver", parameters, linear))
@@ -85,7 +85,7 @@ class StandIn(Solver):
 
 def stand_in(described: SolverDescription, source: PluginSource) -> type[StandIn]:
     """Return the class that takes the place of a solver."""
-    more = {"__module__": source.module_name, "source": source, "overridden": described.overridden, "known": {}}
+    more = {"__module__": source.module_name, "source": source, "overrides": described.overrides, "known": {}}
     return dataclasses.make_dataclass(
         described.class_name,
         described.parameters,

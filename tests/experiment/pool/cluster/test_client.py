@@ -28,7 +28,7 @@ from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.client import MOST_LOSSES, ClusterPool, portable_options
+from mpu_bench.experiment.pool.cluster.client import MAX_LOSSES, ClusterPool, portable_options
 from mpu_bench.experiment.pool.cluster.host import About, Refused, Request
 from mpu_bench.quantities import Ending, Record, RunStatus
 
@@ -286,10 +286,10 @@ def test_a_run_with_which_workers_are_lost_is_a_row(
     with ClusterPool(client, say=said.append, make=make, about=about) as pool:
         found = do(pool, [deadly, harmless])
     record = found[deadly.run_id].record
-    assert (record.status, record.reason.count("tcp://")) == ("crashed", MOST_LOSSES)
-    assert record.reason.startswith(f"lost with its worker {MOST_LOSSES} times: ")
+    assert (record.status, record.reason.count("tcp://")) == ("crashed", MAX_LOSSES)
+    assert record.reason.startswith(f"lost with its worker {MAX_LOSSES} times: ")
     assert found[harmless.run_id].record.status == "done"
-    assert sum("is lost; another worker takes over its run" in line for line in said) == MOST_LOSSES - 1
+    assert sum("is lost; another worker takes over its run" in line for line in said) == MAX_LOSSES - 1
 
 
 def on_one_machine(dask_worker: Any = None) -> About:
@@ -334,7 +334,7 @@ def test_a_run_that_dask_gives_up_is_one_whose_worker_is_lost(
                 (deadly,) = do(pool, [task(3)]).values()
                 (harmless,) = do(pool, [task(0)]).values()
     assert (deadly.record.status, harmless.record.status) == ("crashed", "done")
-    assert deadly.record.reason.count(" on lab") == MOST_LOSSES
+    assert deadly.record.reason.count(" on lab") == MAX_LOSSES
 
 
 def test_a_card_of_the_users_own_travels_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

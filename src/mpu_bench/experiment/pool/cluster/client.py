@@ -42,7 +42,7 @@ from mpu_bench.results.saved_models import NOT_WRITTEN
 from mpu_bench.solvers.plugins import importing
 from mpu_bench.texts import plain
 
-MOST_LOSSES = 3  #: workers that may be lost with a run
+MAX_LOSSES = 3  #: workers that may be lost with a run
 _LOOK_SECONDS = 1.0  # how often it is looked at who is there
 _SECONDS_TO_RECEIVE = 120.0
 _SECONDS_FOR_WORKERS = 600.0  # for which a cluster without a worker is waited for, at first and later
@@ -251,8 +251,8 @@ class ClusterPool(Pool):
         self._workers.pop(run.worker, None)  # if it is there after all, it is asked anew
         if self._is_connected:  # else the scheduler is gone, not the worker
             run.lost.append(f"{run.worker} on {run.machine}")
-            if len(run.lost) == MOST_LOSSES:
-                self._end(run, RunStatus.CRASHED, f"lost with its worker {MOST_LOSSES} times: {', '.join(run.lost)}")
+            if len(run.lost) == MAX_LOSSES:
+                self._end(run, RunStatus.CRASHED, f"lost with its worker {MAX_LOSSES} times: {', '.join(run.lost)}")
                 return
             self._say(f"worker {run.lost[-1]} is lost; another worker takes over its run")
         self._waiting.append(run)

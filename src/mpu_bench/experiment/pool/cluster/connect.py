@@ -25,7 +25,7 @@ _LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
 _ADDRESS = re.compile(r"([a-z]+://)?[^\s/]+:[0-9]{2,5}")
 _QUIET = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}  # of the workers' own logs
 _SECONDS_TO_CONNECT = 15.0
-_MOST_FILE_BYTES = 10**6
+_MAX_FILE_BYTES = 10**6
 _EXPECTED = (
     "give the address of a Dask scheduler (tcp://host:8786), the file that it has written (--scheduler-file), or "
     "local:N for N workers on this machine"
@@ -51,7 +51,7 @@ def scheduler_of(address: str) -> str:
     if not is_file(path):
         raise ConfigError(f"--cluster {address}: {_EXPECTED}")
     try:
-        written = json.loads(read_bounded(path, _MOST_FILE_BYTES, ConfigError))["address"]
+        written = json.loads(read_bounded(path, _MAX_FILE_BYTES, ConfigError))["address"]
     except (ValueError, KeyError, TypeError, RecursionError):
         written = None
     if not isinstance(written, str) or not _ADDRESS.fullmatch(written):

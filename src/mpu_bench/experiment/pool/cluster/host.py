@@ -297,7 +297,7 @@ def expect(name: str, meta: bytes) -> bool:
     with suppress(OSError):
         if (folder / META).read_bytes() == meta:
             return False
-    with files.told_if_unwritable(coming):
+    with files.as_store_error(coming):
         coming.mkdir(parents=True, exist_ok=True)
     return True
 
@@ -305,7 +305,7 @@ def expect(name: str, meta: bytes) -> bool:
 def receive(name: str, file: str, start: int, piece: bytes) -> None:
     """Write a piece of a file; raises as `expect`."""
     path = _folders(name)[1] / Path(file).name
-    with files.told_if_unwritable(path), path.open("r+b" if start else "wb") as stream:
+    with files.as_store_error(path), path.open("r+b" if start else "wb") as stream:
         stream.seek(start)
         stream.write(piece)
 
@@ -314,7 +314,7 @@ def arrived(name: str) -> None:
     """Rename a dataset, all of whose files have arrived, to its final path; raises as `expect`."""
     folder, coming = _folders(name)
     shutil.rmtree(folder, ignore_errors=True)  # of other content
-    with files.told_if_unwritable(folder):
+    with files.as_store_error(folder):
         try:
             coming.rename(folder)
         except OSError:
