@@ -11,11 +11,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import stored
+from mpu_bench.cli import verdicts
 from mpu_bench.cli.app import app
 from mpu_bench.errors import ConfigError, StoreError
+from mpu_bench.files import csv_text
 from mpu_bench.report import checked, overview
 from mpu_bench.results.folder import results_folders
 from mpu_bench.verdict import baseline, regression
+from mpu_bench.verdict.baseline import VERDICTS
+from mpu_bench.verdict.cells import COLUMNS
 from mpu_bench.verdict.verdict import Verdict
 from oracles import made_up
 
@@ -147,11 +151,23 @@ def test_no_two_cases_have_one_name(name: str) -> None:
 
 def test_a_fresh_clone_is_checked_on_one_screen_with_the_counts_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
+    checks: dict[Path, baseline.Check] = {}
+
+    def remembered(folder: Path, against: Path | None) -> baseline.Check:
+        return checks.get(folder) or checks.setdefault(folder, baseline.check(folder, against))
+
+    monkeypatch.setattr(verdicts, "check_folder", remembered)
     done = check()
     lines = done.output.splitlines()
     assert done.exit_code == 0
     assert len(lines) < 40
     assert lines[-1].endswith("experiments, under the current rules: nothing changed")
+    stale = [
+        folder
+        for folder, each in checks.items()
+        if csv_text([cell.written() for cell in each.cells], COLUMNS) != (folder / VERDICTS).read_text("utf-8")
+    ]
+    assert stale == [], "run scripts/accept.py results/baseline/*/"
     narrow = CliRunner().invoke(app, ["check"], env={"COLUMNS": "80", "TTY_COMPATIBLE": "1"})
     assert len(narrow.output.splitlines()) < 40
     site = overview.by_table(map(overview.of_folder, results_folders(Path("results"), profiles=False)))
