@@ -123,7 +123,7 @@ def test_bad_parameters_are_refused(name):
 @pytest.mark.parametrize("C", [1e-200, 1e-300, 4e-16])
 def test_too_small_a_weight_of_the_losses_is_refused(name, C):
     problem = toys.problem(*toys.real(), "dense")
-    with pytest.raises(ConfigError, match=f"^{name}: C is {C}; it must be at least 5e-16"):
+    with pytest.raises(ConfigError, match=f"^{name}: C, times the largest weight, is {C}; it must be at least 5e-16"):
         solvers.load(name)(C=C).start(problem, GAUSSIAN, 0)
     assert trained(solvers.load(name)(C=1e-15), problem)[1] == Status.DONE
 

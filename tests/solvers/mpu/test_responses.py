@@ -121,7 +121,7 @@ def test_examples_without_length_cost_their_loss_and_nothing_else():
 def test_a_function_that_is_no_kernel_is_refused():
     matrix, labels = toys.real()
     problem = toys.problem(matrix, labels, "dense64")
-    with pytest.raises(DataError, match=r"K\(x, x\) of training row 0 is -"):
+    with pytest.raises(DataError, match=r"K\(x, x\) of training row \d+ is -"):
         MPU().start(problem, Polynomial(-1.0, 0.0, 1), 0)
-    with pytest.raises(DataError, match=r"K\(x, x\) of training row 0 is inf"):
+    with pytest.raises(DataError, match=r"may reach inf; scale the features down"):
         MPU().start(problem, Polynomial(1e200, 0.0, 3), 0)

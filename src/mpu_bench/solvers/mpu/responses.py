@@ -65,8 +65,11 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
         norms = finite_squared_norms(problem)
         return LinearResponses(problem.train, problem.signs(), new_weights(problem.features), problem.features), norms
     gram = kernel_matrix.build(problem.train, problem.features, kernel, precision="double")
-    if (least := gram.diagonal.min()) < 0.0:
-        raise DataError(f"{problem.name}: K(x, x) is {least:.3g} for a training row; take another kernel than {kernel}")
+    if gram.diagonal[worst := int(np.argmin(gram.diagonal))] < 0.0:
+        raise DataError(
+            f"{problem.name}: K(x, x) of training row {worst} is {gram.diagonal[worst]:.3g}; take another kernel than"
+            f" {kernel}"
+        )
     return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), gram.diagonal
 
 
