@@ -61,7 +61,7 @@ def test_what_has_changed_from_the_baseline_is_listed() -> None:
     run = Difference("adult mpu seed=0", {}, (Mismatch("updates", "5", "6", "-16.7%"),), 1.0, is_other=True)
     changes = [Change(CELL, "now not reproduced, baseline reproduced", True), Change(CELL, "by rounding", False)]
     kept, slower = Path("kept/tried"), [("a", "slower")]
-    kept_with = {"kept": kept, "runs": [run], "changes": changes, "slower": slower}
+    kept_with = {"baseline": kept, "runs": [run], "changes": changes, "slower": slower}
     check = Check("", "tried", [CELL], folder=Path("results/tried"), **kept_with)
     text = printed(verdicts.print_changes, [check, Check("", "new", [], folder=Path("results/new"))])
     for words in (

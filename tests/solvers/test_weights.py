@@ -154,5 +154,5 @@ def test_an_example_of_hardly_any_weight_is_as_none(name):
     assert status == Status.DONE
     alone = solver.measures(train(solver, left, GAUSSIAN)[0])
     assert solver.measures(light).objective == pytest.approx(alone.objective, rel=2e-3)
-    with pytest.raises(UserError, match=f"^{name}: C is 5e-18; it must be at least"):
+    with pytest.raises(UserError, match=f"^{name}: C, times the largest weight, is 5e-18; it must be at least"):
         solver.start(replace(problem, weights=np.full(40, 1e-18)), GAUSSIAN, 0)
