@@ -33,7 +33,7 @@ from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidate
 from mpu_bench.selection.outcome import Outcome, Row, as_csv
 from mpu_bench.selection.pool import Pool
 from mpu_bench.selection.repetition import config_of, exports_of
-from mpu_bench.selection.rows import MIN, Data, Source
+from mpu_bench.selection.rows import MIN_PER_CLASS, Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
 
@@ -176,7 +176,7 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
             f"{name}: all {len(data.test[1]):,} test rows are of class '{data.problem.classes[present.pop()]}', which "
             "judges no classifier; draw others by --seed or --split, or give --test FILE"
         )
-    if counts.min() < 2 * MIN:
+    if counts.min() < 2 * MIN_PER_CLASS:
         say(
             f"warning: class '{data.problem.classes[counts.argmin()]}' has {counts.min()} of the training rows, too "
             "few to choose by, so that perhaps nothing is chosen; give more rows of it, or a file without it"

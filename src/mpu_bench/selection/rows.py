@@ -32,7 +32,7 @@ _SIGNIFICANT = 0.05
 _LOOKED_AT = 2000  # rows, on which a linear classifier is compared with a constant
 _VALIDATION = 0.2  # of the training rows choose, ...
 _MAX_VALIDATION, _MAX_TESTED = 10_000, 20_000  # ... at most; and of the test rows so many are looked at
-MIN = 2  #: rows of a class in every part of the training rows, where it has so many for each
+MIN_PER_CLASS = 2  #: rows of a class in every part of the training rows, where it has so many for each
 _PAIRS_OF_ROWS = 10_000  # whose distance is looked at
 _SAMPLED, _MAX_NUMBERS = 2000, 20_000_000  # training rows on which exports are compared, and their numbers
 
@@ -114,13 +114,13 @@ class Data:
         """
         order = np.random.default_rng([self.seed, 1]).permutation(self.problem.n)
         labels, classes = self.y[order], range(len(self.problem.classes))
-        learned = [min(max(count - 1, 1), MIN) for count in np.bincount(labels, minlength=len(classes))]
+        learned = [min(max(count - 1, 1), MIN_PER_CLASS) for count in np.bincount(labels, minlength=len(classes))]
         ahead = np.concatenate([np.flatnonzero(labels == c)[: learned[c]] for c in classes])
         order = np.concatenate([order[np.sort(ahead)], np.delete(order, ahead)])
         labels = self.y[order]
         if self.is_cross_validated or set(classes) <= set(labels[self.learned_from :].tolist()):
             return order
-        behind = np.concatenate([np.flatnonzero(labels == c)[learned[c] :][-MIN:] for c in classes])
+        behind = np.concatenate([np.flatnonzero(labels == c)[learned[c] :][-MIN_PER_CLASS:] for c in classes])
         return np.concatenate([np.delete(order, behind), order[np.sort(behind)]])
 
     @property

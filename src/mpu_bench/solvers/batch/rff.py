@@ -101,10 +101,8 @@ class RFF(Solver):
         The features of the model are made again at the end alone: before, what rounding them may change is added.
         """
         linear = state.linear
-        norm, sum_of_C = (
-            float(np.linalg.norm(linear.weights)),
-            float(np.broadcast_to(linear.C, linear.signs.shape).sum()),
-        )
+        norm = float(np.linalg.norm(linear.weights))
+        sum_of_C = float(np.broadcast_to(linear.C, linear.signs.shape).sum())
         if linear.progress[0].status == Status.RUNNING:
             measures = self._linear(len(linear.signs)).measures(linear)
             if measures.objective is None or measures.dual_objective is None:

@@ -95,8 +95,8 @@ def attempt(present: Callable[[float], tuple[int, float]], budget: int, whole: b
         if stored > budget:
             return Try(stored, presented, presented)
         gain, part = stored - counts[mark // 2], presented - mark // 2 / _MARKS  # since half of what was presented
-        entries = stored + (gain + _SCATTER * (math.sqrt(gain) + 1)) / part * (1 - presented)
-        if mark > 1 and entries < _ENOUGH * budget and not whole:
+        expected = stored + (gain + _SCATTER * (math.sqrt(gain) + 1)) / part * (1 - presented)
+        if mark > 1 and expected < _ENOUGH * budget and not whole:
             break
         counts.append(stored)
     return Try(stored, presented, max(presented + (budget + 1 - stored) * part / max(gain, 1), 1 + _AIM))
