@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from mpu_bench.core.clock import GETTING_READY
 from mpu_bench.core.models import labels_of
 from mpu_bench.selection.candidates import Candidate, Kind
 from mpu_bench.selection.schedule import Fit
-from mpu_bench.selection.worker import _compile, _scores, _validated, answer
+from mpu_bench.selection.worker import Evaluation, _compile, _scores, _validated, answer, model_path
 
 
 @dataclass
@@ -140,6 +141,24 @@ def test_getting_ready_within_a_fit_is_none_of_its_seconds(tmp_path: Path, monke
     found = answer(fit, lambda: data, tmp_path, {"X"}, lambda: None)
     assert (found.reason, found.error) == ("", 0.5)
     assert max(found.seconds, found.spent) < 0
+
+
+class Far(Classifier):
+    class_prior_ = None
+
+    def decision_function(self, X: Any) -> Any:
+        return 1e60 * np.tile([-1.0, 1.0], len(X) // 2)
+
+
+def test_scores_beyond_single_precision_are_finite(tmp_path: Path) -> None:
+    class Twenty(Few):
+        metric, test = "f1", (np.zeros((20, 2)), np.tile([0, 1], 10).astype(np.int32))
+
+    model_path(tmp_path, 1).write_bytes(pickle.dumps(Far()))
+    data: Any = Twenty()
+    found = answer(Evaluation("a", 1, 60.0), lambda: data, tmp_path, set(), lambda: None)
+    assert (found.reason, found.metrics["f1"]) == ("", 1.0)
+    assert np.isfinite(np.frombuffer(found.scores, np.float32)).all()
 
 
 def test_a_fold_without_a_class_makes_no_constant_better() -> None:

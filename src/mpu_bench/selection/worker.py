@@ -40,6 +40,7 @@ _SHARE_OF_TRAINING = 0.7  # of the seconds of a fit: the rest is for predicting
 _MIN_SHARE = 0.1  # of them, for the last training whatever the others took
 _DRAWS = 30  # of the bootstrap of every fit
 _BYTES_OF_NUMBER, _LONGEST_REASON = 4, 200
+_MAX_SCORE = float(np.finfo(np.float32).max)
 _BYTES_OF_SPLIT = 8  # of a tree: a number, the index of a feature, and how far it is to the other branch
 
 
@@ -242,7 +243,7 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
         constant_score(data.metric, y, len(data.problem.classes)),
         chance_of(data.metric, *answers, error=error),
         len(y),
-        scores.astype(np.float32).tobytes(),
+        np.clip(scores, -_MAX_SCORE, _MAX_SCORE).astype(np.float32).tobytes(),
         answers[1].astype(np.int32).tobytes(),
         y.astype(np.int32).tobytes(),
         seconds,
