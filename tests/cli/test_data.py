@@ -67,6 +67,15 @@ def test_a_mirror_that_cannot_be(mirror: str, told: str, called: Call) -> None:
     assert told in refused(called, "fetch", "a1a", "--mirror", mirror, "--offline")
 
 
+def test_a_file_of_which_no_hash_is_known_is_not_called_correct(called: Call, place: Path) -> None:
+    files = place / "home" / "files"
+    files.mkdir(parents=True)
+    for name in ("pendigits", "pendigits.t"):
+        (files / name).write_text("".join(f"{label} 1:{label} 16:100\n" for label in range(10)))
+    code, said = called("data", "verify", "pendigits", "--data", "home")
+    assert (code, " ".join(said.split()).count("no hash of it is known")) == (0, 2), said
+
+
 @pytest.mark.parametrize("name", ["", "x" * 5000, "../a1a", "a\0b", "\ud800", "[/red]", "\x1b[2J"])
 def test_a_dataset_that_cannot_be(name: str, called: Call) -> None:
     for verb in (*VERBS, "path"):

@@ -61,6 +61,7 @@ def fetch(names: DatasetNames, options: DataOptions) -> None:
 def verify(names: DatasetNames, options: FolderOptions) -> None:
     """Compare the files of datasets with their expected hashes."""
     from mpu_bench.data.download import fetch
+    from mpu_bench.data.download.integrity import read_pin
     from mpu_bench.data.prepare.load import describe, obtainable
 
     home = options.home
@@ -69,7 +70,11 @@ def verify(names: DatasetNames, options: FolderOptions) -> None:
             verified = fetch.verify(file, home)
             is_same = file.path is not None and describe(card, home).state == "prepared"
             of_user = f"your file, {'unchanged since prepared' if is_same else 'not prepared in its current state'}"
-            words = "correct" if file.path is None else of_user
+            is_known = file.hashes or read_pin(file, home) is not None
+            of_download = (
+                "correct" if is_known else "of the right form; no hash of it is known until data fetch has used it"
+            )
+            words = of_download if file.path is None else of_user
             write(f"{card.name}: {home.path(file)}: {words} (sha256 {verified.sha256})\n")
         if not card.remote_files:
             write(f"{card.name}: has no files: it is generated on this machine\n")
