@@ -19,7 +19,7 @@ import pytest
 import mpu_bench
 from command_line import COMMAND, Called, environment
 from mpu_bench.cli import selecting
-from mpu_bench.cli.adding import wishes_of
+from mpu_bench.cli.adding import file_options_of
 from mpu_bench.cli.options import Metric
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.user_files.adding import options_of
@@ -155,8 +155,8 @@ def test_a_class_of_few_rows_is_named_before_it_chooses_nothing(
     for name, count in (("mine", rare), ("test", 20)):
         answers = ["rare"] * count + [["no", "yes"][i % 2] for i in range(rows - count)]
         pd.DataFrame({"age": range(rows), "answer": answers}).to_csv(tmp_path / f"{name}.csv", index=False)
-    wishes = {"test": str(tmp_path / "test.csv")}
-    dataset = options_of(tmp_path / "mine.csv", wishes_of(wishes, "try"), "mine.csv", "mine")
+    file_options = {"test": str(tmp_path / "test.csv")}
+    dataset = options_of(tmp_path / "mine.csv", file_options_of(file_options, "try"), "mine.csv", "mine")
     source = Source(*dataset, home=DataDirectory(tmp_path / "data"))
     selecting._loaded(source, None)
     said = capsys.readouterr().err
@@ -270,7 +270,7 @@ def test_interrupted_while_its_picture_is_drawn_it_keeps_the_model(
     monkeypatch.setattr(selecting, "exports_of", lambda *_: ({}, []))
     monkeypatch.setattr(selecting.front, "drawn", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        selecting._keep(session, Mock(), file="mine.csv", wishes={}, folder=tmp_path)
+        selecting._keep(session, Mock(), file="mine.csv", file_options={}, folder=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mpu", "repeat.yaml"]
 
 

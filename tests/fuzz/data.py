@@ -43,7 +43,7 @@ from mpu_bench.data.readers.blocks import Labels, SourceFile
 from mpu_bench.data.readers.delimited import fit, new_encoding, read_delimited
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.data.readers.svmlight import Rules, Topics, read_svmlight
-from mpu_bench.data.user_files.adding import Wishes, card_text, look
+from mpu_bench.data.user_files.adding import FileOptions, card_text, look
 from mpu_bench.errors import UserError
 
 _MAX_CELLS = 200_000  #: of a dataset that is really made; what no machine could hold is asked for, too
@@ -83,7 +83,7 @@ IDX = (
     struct.pack(">4B3I", 0, 0, 8, 3, 2, 2, 2) + bytes(range(8)),
     struct.pack(">4B1I", 0, 0, 8, 1, 2) + bytes((1, 1)),
 )
-WISHES: tuple[dict[str, Any], ...] = (
+FILE_OPTIONS: tuple[dict[str, Any], ...] = (
     {"missing": "median"},
     {"missing": "drop", "scale": "none"},
     {"scale": "unit-interval", "header": True},
@@ -148,9 +148,9 @@ def _read_delimited(data: bytes) -> None:
 
 def _add(data: bytes) -> None:
     """Look at a user file, write its card and prepare it."""
-    (wishes, _), content = _with_choice(data, [(each, None) for each in WISHES])
+    (file_options, _), content = _with_choice(data, [(each, None) for each in FILE_OPTIONS])
     path = written("own", content)
-    added = look(path, Wishes.model_validate(wishes))
+    added = look(path, FileOptions.model_validate(file_options))
     card_text(added.card, place(), "mpu-bench data add")
     card = catalog.card("own", {catalog.CARD: {**added.card, "origin": "own.yaml"}})
     home = DataDirectory(empty_place("home"), (), offline=True)
@@ -554,7 +554,7 @@ def targets() -> list[Target]:
         Target(
             "own",
             _add,
-            lambda: [bytes([k]) + each for k in range(len(WISHES)) for each in OWN],
+            lambda: [bytes([k]) + each for k in range(len(FILE_OPTIONS)) for each in OWN],
             tuple(_covered(f"user_files.{name}") for name in ("adding", "formats", "looking", "tables")),
             2,
             _rows,

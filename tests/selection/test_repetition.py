@@ -20,7 +20,7 @@ from mpu_bench.core.models import LinearModel, labels_of
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import load_problem
-from mpu_bench.data.user_files.adding import Wishes, options_of
+from mpu_bench.data.user_files.adding import FileOptions, options_of
 from mpu_bench.errors import DataError
 from mpu_bench.experiment import bind, trace
 from mpu_bench.experiment.plan import plan
@@ -47,9 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def source_of(file: Path, **wishes: Any) -> Source:
-    name, options = options_of(file, Wishes(**wishes), str(file), None)
-    return Source(name, options, DataDirectory.from_options(file.parent / "home"), wishes.get("seed", 0))
+def source_of(file: Path, **file_options: Any) -> Source:
+    name, options = options_of(file, FileOptions(**file_options), str(file), None)
+    return Source(name, options, DataDirectory.from_options(file.parent / "home"), file_options.get("seed", 0))
 
 
 def repeated(config: Path, home: DataDirectory) -> tuple[Any, Any]:
@@ -97,9 +97,9 @@ def test_the_config_names_solver_options_and_weights(folder: Path, tmp_path: Pat
     chosen = mpu_bench.DCDClassifier(C=0.5, tol=0.01, class_weight="balanced", random_state=7).fit(data.X, data.y)
     source = Source("digits", {"positive": ["8"]}, DataDirectory.from_options(tmp_path))
     content = yaml.safe_load(config_of(chosen, source, "digits", {}, data.problem.n, tmp_path))
-    file, wishes = str(folder / "of2.csv"), {"label": "1e5", "positive": ["1.5", "010", "no"]}
-    of_file, _ = yaml_text.load(config_of(chosen, source, file, wishes, data.problem.n, tmp_path), "", DataError)
-    assert of_file["dataset"].items() >= wishes.items()
+    file, file_options = str(folder / "of2.csv"), {"label": "1e5", "positive": ["1.5", "010", "no"]}
+    of_file, _ = yaml_text.load(config_of(chosen, source, file, file_options, data.problem.n, tmp_path), "", DataError)
+    assert of_file["dataset"].items() >= file_options.items()
     ((solver, parameters),) = content["solvers"][0].items()
     assert solver == "dcd"
     assert parameters.items() >= {"C": 0.5, "tolerance": 0.01, "class_weight": "balanced"}.items()

@@ -14,8 +14,8 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import Split
 from mpu_bench.data.cards.schema import can_name_a_file
 from mpu_bench.data.download.progress import for_console
-from mpu_bench.data.user_files.adding import Added, Wishes, card_text, look, name_of
-from mpu_bench.data.user_files.looking import Looked
+from mpu_bench.data.user_files.adding import Added, FileOptions, card_text, look, name_of
+from mpu_bench.data.user_files.looking import ColumnSummary
 from mpu_bench.document import Document, Locations
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import write_all
@@ -45,11 +45,11 @@ def add(file: Path, options: Mapping[str, Any], name: str | None, force: bool) -
     UserError
         If an option or the file is wrong, or there is such a dataset already.
     """
-    wishes = wishes_of(options, "data add")
+    file_options = file_options_of(options, "data add")
     called = name or name_of(file)
     card_path = _card_path(called, force)
     with for_console(console(stderr=True)).transfer(f"look at {file.name}", None) as advance:
-        added = look(file, wishes, advance)
+        added = look(file, file_options, advance)
     text = card_text(added.card, FOLDER, _command(file, options, called))
     write_all(FOLDER, {card_path.name: text})
     _show(called, added)
@@ -58,7 +58,7 @@ def add(file: Path, options: Mapping[str, Any], name: str | None, force: bool) -
         write(f"{line}\n")
 
 
-def wishes_of(options: Mapping[str, Any], verb: str) -> Wishes:
+def file_options_of(options: Mapping[str, Any], verb: str) -> FileOptions:
     """Return what options say of a file.
 
     Raises
@@ -69,8 +69,10 @@ def wishes_of(options: Mapping[str, Any], verb: str) -> Wishes:
     steps: dict[str | int, Locations] = {
         key: Locations(f"--{key.replace('_', '-')}", names_key=True) for key in options
     }
-    wishes: Wishes = Document(dict(options), verb, ConfigError, Locations(steps=steps)).root.validated(Wishes)
-    return wishes
+    file_options: FileOptions = Document(dict(options), verb, ConfigError, Locations(steps=steps)).root.validated(
+        FileOptions
+    )
+    return file_options
 
 
 def _card_path(name: str, force: bool) -> Path:
@@ -133,7 +135,7 @@ def _parts(added: Added) -> tuple[int, int]:
     return train, total - train
 
 
-def _row(column: Looked, added: Added) -> tuple[str, ...]:
+def _row(column: ColumnSummary, added: Added) -> tuple[str, ...]:
     kind = added.card["columns"][column.name]
     is_range = kind == "number" and math.isfinite(column.low)
     ends = (f"{column.low:g}", f"{column.high:g}") if is_range else ("", "")
@@ -141,7 +143,7 @@ def _row(column: Looked, added: Added) -> tuple[str, ...]:
     return column.name, _KINDS[kind], column.different, missing, *ends, "" if kind == "label" else column.why()
 
 
-def _rest(columns: Sequence[Looked], label: str) -> str:
+def _rest(columns: Sequence[ColumnSummary], label: str) -> str:
     """Return how many there are of each kind among the columns that are not shown."""
     kinds = ["the label" if column.name == label else _KINDS[column.kind] for column in columns]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))

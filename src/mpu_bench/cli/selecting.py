@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mpu_bench.cli import streaming
-from mpu_bench.cli.adding import wishes_of
+from mpu_bench.cli.adding import file_options_of
 from mpu_bench.cli.options import FAILED, INTERRUPTED, TryOptions, console, saved_in, say
 from mpu_bench.config.schema import bytes_of
 from mpu_bench.data.cards import catalog
@@ -28,7 +28,7 @@ from mpu_bench.files import as_store_error, is_file, write_all
 from mpu_bench.models.evaluation import METRICS, OF_LABELS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
-from mpu_bench.results.store import alone_in
+from mpu_bench.results.store import folder_lock
 from mpu_bench.selection.candidates import CONSTANT, Candidate, Facts, candidates
 from mpu_bench.selection.outcome import Outcome, Row, as_csv
 from mpu_bench.selection.pool import Pool
@@ -77,7 +77,7 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
     """
     budgets, max_bytes = _budgets(options.budget), _bytes(options.memory, "--memory")
     target = _target(options)
-    source, wishes = _source(file, options)
+    source, file_options = _source(file, options)
     source, data = _loaded(source, options.threshold)
     session = Session(
         source,
@@ -90,8 +90,8 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
         with_references=options.any,
     )
     folder = options.results / f"try-{source.dataset}"
-    with alone_in(folder):
-        code = _select(session, data, pool, file=file, wishes=wishes, folder=folder)
+    with folder_lock(folder):
+        code = _select(session, data, pool, file=file, file_options=file_options, folder=folder)
     took, working = time.monotonic() - began, session.seconds_spent - session.preparing - session.compiling
     say(
         f"took {took:.0f} s: {working:.0f} s to tune and test, the rest to read the data, start processes, compile and "
@@ -123,26 +123,29 @@ def _target(options: TryOptions) -> Target | None:
     return Target(chosen, _bytes(options.flash, "--flash") or chosen.flash, _bytes(options.ram, "--ram") or chosen.ram)
 
 
-def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
+def _dataset(file: str, file_options: Mapping[str, Any]) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
     """Return the name of a dataset and its options: of a file, or of a card with that name; and what is said of it.
 
     Missing numbers of a table become the median unless something else is said.
     """
     if not is_file(Path(file)) and file in catalog.names():
-        of_files = [f"--{key.replace('_', '-')}" for key in wishes if key not in ("positive", "seed")]
+        of_files = [f"--{key.replace('_', '-')}" for key in file_options if key not in ("positive", "seed")]
         if of_files:
             raise ConfigError(
                 f"{', '.join(of_files)}: cannot be given for '{file}', which is a dataset with a card, not a file"
             )
-        return file, {key: wishes[key] for key in ("positive",) if key in wishes}, wishes
-    wishes = {key: wish for key, wish in wishes.items() if key != "seed" or "test" not in wishes}  # it draws no rows
-    name, said = name_of(Path(file)), wishes_of(wishes, "try")
+        return file, {key: file_options[key] for key in ("positive",) if key in file_options}, file_options
+    file_options = {
+        key: wish for key, wish in file_options.items() if key != "seed" or "test" not in file_options
+    }  # it draws no rows
+    name, said = name_of(Path(file)), file_options_of(file_options, "try")
     if (
-        "missing" not in wishes
-        and open_table(Path(file), separator=unnamed(wishes.get("separator")), header=said.header).format != "svmlight"
+        "missing" not in file_options
+        and open_table(Path(file), separator=unnamed(file_options.get("separator")), header=said.header).format
+        != "svmlight"
     ):
-        wishes = {**wishes, "missing": "median"}
-        said = wishes_of(wishes, "try")
+        file_options = {**file_options, "missing": "median"}
+        said = file_options_of(file_options, "try")
     dataset = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
     left_out, notes = remarks(Path(file), said)
     for column, why in left_out[:_MAX_COLUMNS]:
@@ -151,7 +154,7 @@ def _dataset(file: str, wishes: Mapping[str, Any]) -> tuple[str, dict[str, Any],
         say(f"and {len(left_out) - _MAX_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
     for note in notes:
         say(f"warning: {note}")
-    return *dataset, wishes
+    return *dataset, file_options
 
 
 def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
@@ -228,11 +231,15 @@ def _among(every: list[Candidate], only: str) -> list[Candidate]:
 
 def _source(file: str, options: TryOptions) -> tuple[Source, Mapping[str, Any]]:
     """Return where the rows come from, and what is said of them."""
-    name, of_dataset, wishes = _dataset(file, options.specified)
-    return Source(name, of_dataset, home=options.home, seed=options.seed or 0, metric=options.metric or ""), wishes
+    name, of_dataset, file_options = _dataset(file, options.specified)
+    return Source(
+        name, of_dataset, home=options.home, seed=options.seed or 0, metric=options.metric or ""
+    ), file_options
 
 
-def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapping[str, Any], folder: Path) -> int:
+def _select(
+    session: Session, data: Data, pool: Pool, *, file: str, file_options: Mapping[str, Any], folder: Path
+) -> int:
     """Make the selection and keep what comes of it; return the exit code."""
     code, is_new = 0, True
     with tempfile.TemporaryDirectory(prefix="mpu-bench-") as temporary:
@@ -258,7 +265,7 @@ def _select(session: Session, data: Data, pool: Pool, *, file: str, wishes: Mapp
         if code and is_new:
             say(f"interrupted before anything was known; what was in {folder} stays")
             return code
-        is_chosen = _keep(session, data, file=file, wishes=wishes, folder=folder, is_interrupted=bool(code))
+        is_chosen = _keep(session, data, file=file, file_options=file_options, folder=folder, is_interrupted=bool(code))
     return code or (0 if is_chosen else FAILED)
 
 
@@ -274,12 +281,18 @@ def _keep_table(outcome: Outcome, folder: Path) -> None:
 
 
 def _keep(
-    session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path, is_interrupted: bool = False
+    session: Session,
+    data: Data,
+    *,
+    file: str,
+    file_options: Mapping[str, Any],
+    folder: Path,
+    is_interrupted: bool = False,
 ) -> bool:
     """Write the answer: table, picture, page, model and config; say it, and return whether something was chosen."""
     outcome, name = session.outcome, session.source.dataset
     _keep_table(outcome, folder)
-    files, failures = _choice_files(session, data, file=file, wishes=wishes, folder=folder)
+    files, failures = _choice_files(session, data, file=file, file_options=file_options, folder=folder)
     files |= front.drawn(outcome, name) if outcome.front else {}
     lines = choice.sentences(outcome, name)
     shown = console()
@@ -298,7 +311,7 @@ def _keep(
 
 
 def _choice_files(
-    session: Session, data: Data, *, file: str, wishes: Mapping[str, Any], folder: Path
+    session: Session, data: Data, *, file: str, file_options: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the chosen model and its config; return the files beside them, by name, and why one is not there."""
     chosen, outcome = session.choice(), session.outcome
@@ -310,7 +323,7 @@ def _choice_files(
         classifier,
         session.source,
         file=file,
-        wishes=wishes,
+        file_options=file_options,
         rows=session.all_rows,
         folder=folder,
         threshold=outcome.chosen.threshold,

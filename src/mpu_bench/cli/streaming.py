@@ -16,7 +16,7 @@ from mpu_bench.models.evaluation import METRICS
 from mpu_bench.models.saved import LEARNED_TEST_ROWS
 from mpu_bench.report import front
 from mpu_bench.report.tables import Table
-from mpu_bench.results.store import alone_in
+from mpu_bench.results.store import folder_lock
 from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candidates, judge
 from mpu_bench.selection.repetition import model_of
@@ -88,7 +88,7 @@ def judge_online(
         return INTERRUPTED
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
-    with alone_in(folder):
+    with folder_lock(folder):
         with as_store_error(folder):
             for file_name in _WRITTEN:  # of an earlier stream
                 (folder / file_name).unlink(missing_ok=True)

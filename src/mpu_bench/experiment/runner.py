@@ -46,7 +46,7 @@ from mpu_bench.quantities import FINISHED, Record, RunStatus
 from mpu_bench.results.machines import located, machine_of
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.saved_models import model_file
-from mpu_bench.results.store import MATRICES, Store, alone_in, refuse_kept
+from mpu_bench.results.store import MATRICES, Store, folder_lock, refuse_kept
 
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
@@ -149,7 +149,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
     """
     experiment, runs, home, folder = chosen.experiment, chosen.plan, chosen.options.home, chosen.folder
     refuse_kept(folder)
-    with alone_in(folder), Store(folder, create=True) as store:
+    with folder_lock(folder), Store(folder, create=True) as store:
         check_config(experiment, store)
         if store.is_bare():
             pool.get_ready()  # while the runs are planned

@@ -60,7 +60,7 @@ _STALE = "made from a result that was made again since; the same command makes t
 _T = TypeVar("_T")
 
 
-def alone_in(folder: Path) -> AbstractContextManager[None]:
+def folder_lock(folder: Path) -> AbstractContextManager[None]:
     """Return a context in which no other command writes into a folder of results.
 
     Raises

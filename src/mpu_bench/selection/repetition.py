@@ -127,7 +127,7 @@ def config_of(
     classifier: Any,
     source: Source,
     file: str,
-    wishes: Mapping[str, Any],
+    file_options: Mapping[str, Any],
     rows: int,
     folder: Path,
     threshold: float = 0.0,
@@ -142,7 +142,7 @@ def config_of(
     source : Source
     file : str
         The user's file, or the name of a dataset.
-    wishes : mapping
+    file_options : mapping
         The options that were given of it.
     rows : int
         The training rows.
@@ -170,7 +170,9 @@ def config_of(
     options: dict[str, Any] = {"augment": 1} if classifier._columns > classifier.n_features_in_ else {}
     if is_file(Path(file)):
         file_options = {
-            key: value for key, value in wishes.items() if (key, value) not in (("seed", 0), ("missing", "refuse"))
+            key: value
+            for key, value in file_options.items()
+            if (key, value) not in (("seed", 0), ("missing", "refuse"))
         }
         if "test" in file_options:
             file_options["test"] = _relative(file_options["test"], folder)

@@ -22,7 +22,7 @@ from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.fetch import fetch
 from mpu_bench.data.prepare import build, load, npy
 from mpu_bench.data.prepare.load import clean_prepared, describe, load_problem, prepared_folder, preprocessing_of
-from mpu_bench.data.user_files.adding import Wishes, options_of
+from mpu_bench.data.user_files.adding import FileOptions, options_of
 from mpu_bench.errors import DataError, FetchError
 
 
@@ -293,7 +293,7 @@ def test_rows_that_are_replaced_while_they_are_loaded_are_not_taken_for_those_of
     for fold in ("1", "2"):
         (tmp_path / fold).mkdir()
         (tmp_path / fold / "train.csv").write_text("y,a\n" + f"no,{fold}1\nyes,{fold}2\n" * 10, encoding="utf-8")
-        name, options = options_of(tmp_path / fold / "train.csv", Wishes(scale="none"), "here", None)
+        name, options = options_of(tmp_path / fold / "train.csv", FileOptions(scale="none"), "here", None)
         cards.append(catalog.card(name, options))
     values = [load_problem(card, home).train.values.tolist() for card in cards]
     assert prepared_folder(cards[0], home) == prepared_folder(cards[1], home)
@@ -429,7 +429,7 @@ OTHERS = SVMLIGHT.replace("points", "others")
 def test_a_preparation_is_asked_for_by_the_rows_that_it_is_of(tmp_path):
     path, home = tmp_path / "mine.csv", DataDirectory(tmp_path / "home", (), offline=True)
     path.write_text("y,a\n" + "no,1\nyes,2\n" * 10, encoding="utf-8")
-    name, options = options_of(path, Wishes(), "here", None)
+    name, options = options_of(path, FileOptions(), "here", None)
     card = catalog.card(name, options)
     fingerprint = load_problem(card, home).fingerprint
     assert preprocessing_of(card, home, fingerprint=fingerprint) is not None

@@ -20,7 +20,7 @@ from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, preprocessing_of
 from mpu_bench.data.prepare.tables import Fitted
 from mpu_bench.data.prepare.transforms import Splitter
-from mpu_bench.data.user_files.adding import Wishes, look
+from mpu_bench.data.user_files.adding import FileOptions, look
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
@@ -36,8 +36,8 @@ def table_text(rows: int, seed: int = 0, words: int = 3) -> str:
     return "\n".join(lines) + "\n"
 
 
-def card_of(path: Path, **wishes: Any) -> Any:
-    added = look(path, Wishes.model_validate(wishes))
+def card_of(path: Path, **file_options: Any) -> Any:
+    added = look(path, FileOptions.model_validate(file_options))
     return catalog.card("mine", {catalog.CARD: {**added.card, "origin": "mine.yaml"}})
 
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from mpu_bench import yaml_text
 from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
 from mpu_bench.data.user_files import adding
-from mpu_bench.data.user_files.adding import Wishes, card_text, look, name_of
+from mpu_bench.data.user_files.adding import FileOptions, card_text, look, name_of
 from mpu_bench.errors import DataError
 
 TABLE = "age,color,id,y\n1,red,u1,no\n2,blue,u2,yes\n3,red,u3,no\n4,blue,u4,yes\n5,red,u5,no\n"
 
 
-def card_of(path: Path, **wishes: Any) -> Any:
+def card_of(path: Path, **file_options: Any) -> Any:
     """Write a card, and read it as the catalog does."""
     folder = path.parent / "datasets"
-    text = card_text(look(path, Wishes.model_validate(wishes)).card, folder, "mpu-bench data add")
+    text = card_text(look(path, FileOptions.model_validate(file_options)).card, folder, "mpu-bench data add")
     read = yaml_text.parse(text, "mine.yaml", DataError)
     read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
     return read.root.validated(AnyCard)
@@ -59,12 +59,12 @@ def test_what_was_wished(table: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["split", "seed"])
 def test_rows_of_a_test_file_are_not_drawn(key: str) -> None:
     with pytest.raises(ValueError, match=f"the test part comes from a file of its own; leave '{key}' or 'test' out"):
-        Wishes.model_validate({"test": "test.csv", key: 0.5 if key == "split" else 1})
+        FileOptions.model_validate({"test": "test.csv", key: 0.5 if key == "split" else 1})
 
 
 def test_a_class_of_the_test_file_alone_is_told(table: Path, tmp_path: Path) -> None:
     (tmp_path / "test.csv").write_text("age,color,id,y\n1,red,u1,perhaps\n", encoding="utf-8")
-    assert look(table, Wishes(test=str(tmp_path / "test.csv"))).notes == [
+    assert look(table, FileOptions(test=str(tmp_path / "test.csv"))).notes == [
         "no training row is of class 'perhaps': every such test row will be an error"
     ]
 
@@ -79,11 +79,11 @@ def test_svmlight(tmp_path: Path) -> None:
     assert card_of(path, scale="standard").storage == "dense"
     for wish, told in (({"label": "y"}, "'label' does not apply"), ({"missing": "drop"}, "'missing' does not apply")):
         with pytest.raises(DataError, match=told):
-            look(path, Wishes.model_validate(wish))
+            look(path, FileOptions.model_validate(wish))
 
 
 @pytest.mark.parametrize(
-    ("text", "wishes", "told"),
+    ("text", "file_options", "told"),
     [
         (TABLE, {"positive": ["maybe"]}, "no class 'maybe' can be positive; choose from no, yes"),
         ("a,y\n1,a\n,b\n,a\n", {}, r"row 2, column 'a': no number \(2 missing in this column\); --missing"),
@@ -99,19 +99,19 @@ def test_svmlight(tmp_path: Path) -> None:
         ("x,y\n" + "".join(f"{i},{i % 7} {i}\n" for i in range(30)), {}, "30 different labels, nearly one each"),
     ],
 )
-def test_what_is_refused(text: str, wishes: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_what_is_refused(text: str, file_options: dict[str, Any], told: str, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=told):
-        look(tmp_path / "mine.csv", Wishes.model_validate(wishes))
+        look(tmp_path / "mine.csv", FileOptions.model_validate(file_options))
 
 
 def test_words_for_what_is_missing_may_be_classes(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("x,country\n1,NA\n2,FR\n,NA\n3,FR\n4,\n", encoding="utf-8")
     with pytest.raises(DataError, match="row 1, column 'country': 'NA' stands for a label that is missing"):
-        look(path, Wishes(missing="median"))
+        look(path, FileOptions(missing="median"))
     with pytest.raises(DataError, match="row 5, column 'country': there is no label"):
-        look(path, Wishes(missing="median", missing_words=False))
+        look(path, FileOptions(missing="median", missing_words=False))
     card = card_of(path, missing="drop", missing_words=False)
     assert card.total.classes == {"FR": 2, "NA": 1}
 
@@ -120,29 +120,29 @@ def test_columns_that_are_left_out_are_named_with_the_reason(tmp_path: Path) -> 
     path = tmp_path / "mine.csv"
     rows = "".join(f"u{i},{i % 5},{['', 1][i % 4 > 0]},-,{'no' if i % 2 else 'yes'}\n" for i in range(40))
     path.write_text(f"id,x,void,dash,y\n{rows}", encoding="utf-8")
-    added = look(path, Wishes(missing="median"))
+    added = look(path, FileOptions(missing="median"))
     assert added.left_out == [("id", "an identifier: nearly every row has a word of its own")]
-    assert adding.remarks(path, Wishes(missing="median")) == (added.left_out, [])
+    assert adding.remarks(path, FileOptions(missing="median")) == (added.left_out, [])
 
 
 def test_scales_that_are_far_apart_are_told(tmp_path: Path) -> None:
     (tmp_path / "far.svm").write_text("1 1:0.1 2:500 3:1\n-1 1:0.2 2:3000\n1 1:0.3 2:9\n", encoding="utf-8")
     (tmp_path / "near.svm").write_text("1 1:0.1 2:5\n-1 1:0.2 2:3\n1 1:0.3 2:9 7:1e6\n", encoding="utf-8")
-    (note,) = look(tmp_path / "far.svm", Wishes()).notes
+    (note,) = look(tmp_path / "far.svm", FileOptions()).notes
     assert "differ by a factor of 1e+04: linear solvers take long; --scale standard" in note
-    assert not look(tmp_path / "far.svm", Wishes(scale="standard")).notes
-    assert not look(tmp_path / "near.svm", Wishes()).notes
+    assert not look(tmp_path / "far.svm", FileOptions(scale="standard")).notes
+    assert not look(tmp_path / "near.svm", FileOptions()).notes
     (tmp_path / "far.csv").write_text("a,b,y\n0.1,500,no\n0.2,3000,yes\n0.1,9,no\n", encoding="utf-8")
-    assert not look(tmp_path / "far.csv", Wishes()).notes
-    assert "leave --scale none out" in look(tmp_path / "far.csv", Wishes(scale="none")).notes[0]
+    assert not look(tmp_path / "far.csv", FileOptions()).notes
+    assert "leave --scale none out" in look(tmp_path / "far.csv", FileOptions(scale="none")).notes[0]
 
 
 def test_two_formats(table: Path, tmp_path: Path) -> None:
     (tmp_path / "test").write_text("1 1:1\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"line 2: |columns instead of 4"):
-        look(table, Wishes(test=str(tmp_path / "test")))
+        look(table, FileOptions(test=str(tmp_path / "test")))
     with pytest.raises(DataError, match=r"is delimited, and .*test is svmlight; write both alike"):
-        look(tmp_path / "test", Wishes(test=str(table)))
+        look(tmp_path / "test", FileOptions(test=str(table)))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from mpu_bench.data.readers.blocks import Labels
-from mpu_bench.data.user_files.adding import Wishes, look
+from mpu_bench.data.user_files.adding import FileOptions, look
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import label_key, parsed_numbers, texts_of
@@ -32,7 +32,7 @@ def test_an_index_of_pandas_is_no_column_of_the_data(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow.parquet")
     table = pd.DataFrame({"x": range(20), "kind": [*"ab"] * 10}, index=[*range(10), *range(10)])
     table.to_parquet(tmp_path / "mine")
-    added = look(tmp_path / "mine", Wishes())
+    added = look(tmp_path / "mine", FileOptions())
     assert added.card["columns"] == {"x": "number", "kind": "label", "__index_level_0__": "omitted"}
     assert added.left_out == [("__index_level_0__", "the index of a table of pandas")]
 
@@ -70,7 +70,9 @@ def test_labels_are_those_of_a_text_of_the_same_data(tmp_path: Path) -> None:
     data.to_parquet(tmp_path / "mine.parquet")
     data.to_csv(tmp_path / "mine.csv", index=False)
     for label in ("flag", "f2", "f4", "f8"):
-        classes = [look(tmp_path / f"mine.{form}", Wishes(label=label)).card["classes"] for form in ("parquet", "csv")]
+        classes = [
+            look(tmp_path / f"mine.{form}", FileOptions(label=label)).card["classes"] for form in ("parquet", "csv")
+        ]
         assert [*map(label_key, classes[0])] == [*map(label_key, classes[1])]
     assert Labels({"yes": ("true",), "no": ("false",)}).of_texts(["True", "False"]).tolist() == [
         0,

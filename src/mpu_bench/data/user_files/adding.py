@@ -24,8 +24,8 @@ from mpu_bench.data.download.integrity import identity
 from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.looking import (
+    ColumnSummary,
     Counted,
-    Looked,
     check_classes,
     count_labels,
     label_among,
@@ -64,7 +64,7 @@ def _quoted(value: Any) -> Any:
     return value
 
 
-class Wishes(Strict):
+class FileOptions(Strict):
     """What a user may say of a file of his own, in a config or by options; see `mpu_bench.data.user_files.looking`.
 
     ``split`` is the part of the rows that is the training part, chosen at random by ``seed``. ``missing_words`` says
@@ -101,7 +101,7 @@ class Added:
     card: dict[str, Any]
     format: str
     counted: Counted
-    columns: Sequence[Looked] = ()
+    columns: Sequence[ColumnSummary] = ()
     label: str = ""
     why_label: str = ""
     notes: Sequence[str] = ()
@@ -113,13 +113,13 @@ class Added:
         return [(column.name, column.why()) for column in self.columns if kinds[column.name] == "omitted"]
 
 
-def look(path: Path, wishes: Wishes, advance: Callable[[int], None] = lambda _count: None) -> Added:
+def look(path: Path, file_options: FileOptions, advance: Callable[[int], None] = lambda _count: None) -> Added:
     """Look at a file and write down what it is, as the content of a card.
 
     Parameters
     ----------
     path : Path
-    wishes : Wishes
+    file_options : FileOptions
         Paths in it are relative to the working folder.
     advance : function
         Called with the number of bytes of what was read.
@@ -129,12 +129,12 @@ def look(path: Path, wishes: Wishes, advance: Callable[[int], None] = lambda _co
     DataError
         With file, row and column, and the fix.
     """
-    first = _open(path, wishes, advance)
+    first = _open(path, file_options, advance)
     files = [first]
-    if wishes.test is not None:
-        files.append(_open(Path(wishes.test), wishes, advance, first))
-    added = _examples(files, wishes) if first.format == "svmlight" else _table(files, wishes)
-    _check_positive(added, wishes, path)
+    if file_options.test is not None:
+        files.append(_open(Path(file_options.test), file_options, advance, first))
+    added = _examples(files, file_options) if first.format == "svmlight" else _table(files, file_options)
+    _check_positive(added, file_options, path)
     return replace(added, notes=[*added.notes, *_never_trained(added.counted)])
 
 
@@ -146,10 +146,12 @@ def _never_trained(counted: Counted) -> list[str]:
     return [f"no training row is of class {', '.join(names[:_MAX_NAMED])}{more}: every such test row will be an error"]
 
 
-def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: UserFile | None = None) -> UserFile:
+def _open(
+    path: Path, file_options: FileOptions, advance: Callable[[int], None], like: UserFile | None = None
+) -> UserFile:
     file = SourceFile(path.name, path, advance, "write it again")
     if like is None:
-        return open_table(file, separator=wishes.separator, header=wishes.header)
+        return open_table(file, separator=file_options.separator, header=file_options.header)
     is_text = like.format == "delimited"
     table = open_table(file, separator=like.separator if is_text else None, header=like.header if is_text else None)
     if table.format != like.format:
@@ -157,22 +159,22 @@ def _open(path: Path, wishes: Wishes, advance: Callable[[int], None], like: User
     return table
 
 
-def _examples(files: Sequence[UserFile], wishes: Wishes) -> Added:
+def _examples(files: Sequence[UserFile], file_options: FileOptions) -> Added:
     for key, words in (
         ("label", "its label is the first word of a line"),
         ("header", "has none"),
         ("missing_words", "its labels are numbers"),
     ):
-        if getattr(wishes, key) not in (None, True):
+        if getattr(file_options, key) not in (None, True):
             raise DataError(f"{files[0].path}: is svmlight text, to which '{key}' does not apply: {words}")
-    if wishes.missing != "refuse":
+    if file_options.missing != "refuse":
         raise DataError(
             f"{files[0].path}: is svmlight text, in which what is not written is 0: 'missing' does not apply"
         )
-    seen = look_at_examples(files, wishes.first_index)
-    scale = wishes.scale or "none"
+    seen = look_at_examples(files, file_options.first_index)
+    scale = file_options.scale or "none"
     card = {
-        **_common("svmlight", files, wishes, seen.counted),
+        **_common("svmlight", files, file_options, seen.counted),
         "features": seen.features,
         **({"first_index": 0} if seen.first_index == 0 else {}),
         **({"scale": scale, "storage": "dense"} if scale != "none" else {}),
@@ -190,46 +192,46 @@ def _far_apart(spread: float, fix: str) -> str:
     return f"the largest values of its columns differ by a factor of {spread:.0e}: linear solvers take long; {fix}"
 
 
-def _table(files: Sequence[UserFile], wishes: Wishes) -> Added:
+def _table(files: Sequence[UserFile], file_options: FileOptions) -> Added:
     first = files[0]
-    label, why = label_among(first.columns, wishes.label, first.path)
+    label, why = label_among(first.columns, file_options.label, first.path)
     columns = look_at_columns(files)
     kinds = {column.name: "label" if column.name == label else column.kind for column in columns}
     numbers = [name for name, kind in kinds.items() if kind == "number"]
-    if wishes.first_index is not None:
+    if file_options.first_index is not None:
         raise DataError(f"{first.path}: is a table, to which 'first_index' does not apply: its columns have names")
     for column in columns:
         if column.name != label:
             column.check_numbers()
-    _check_missing(columns, kinds, wishes)
+    _check_missing(columns, kinds, file_options)
     if not set(kinds.values()) & {"number", "categorical"}:
         raise DataError(
             f"{first.path}: has no column to learn from besides the label '{label}'; is the separator another? name it "
             "by --separator; or are these rows of svmlight without a feature?"
         )
-    counted = count_labels(files, label, numbers, wishes.missing, wishes.missing_words)
+    counted = count_labels(files, label, numbers, file_options.missing, file_options.missing_words)
     _check_labels(counted, columns, label, first.path)
     card = {
-        **_common("table", files, wishes, counted),
+        **_common("table", files, file_options, counted),
         **({"format": "parquet"} if first.format == "parquet" else {}),
         **({"separator": first.separator, "header": first.header} if first.format == "delimited" else {}),
         "columns": kinds,
-        **({"missing": wishes.missing} if wishes.missing != "refuse" else {}),
-        "scale": wishes.scale or "standard",
+        **({"missing": file_options.missing} if file_options.missing != "refuse" else {}),
+        "scale": file_options.scale or "standard",
         **_counts(counted),
         "options": FREE,
     }
     return Added(card, first.format, counted, columns, label, why, _notes(columns, kinds, card["scale"]))
 
 
-def _check_labels(counted: Counted, columns: Sequence[Looked], label: str, path: Path) -> None:
+def _check_labels(counted: Counted, columns: Sequence[ColumnSummary], label: str, path: Path) -> None:
     two = [f"'{column.name}'" for column in columns if column.name != label and column.words and len(column.words) == 2]
     fix = "name another label by --label" + (f"; columns of two values: {', '.join(two[:_MAX_NAMED])}" if two else "")
     rows = sum(map(sum, (counted.train.values(), (counted.test or {}).values())))
     check_classes(counted.classes, rows, f"{path}, column '{label}'", fix)
 
 
-def _notes(columns: Sequence[Looked], kinds: Mapping[str, str], scale: str) -> list[str]:
+def _notes(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], scale: str) -> list[str]:
     """Return what is to be told of columns that are mostly numbers and taken for words, and of scales far apart."""
     notes = [
         f"column '{column.name}' is taken for words: {column.odd}, "
@@ -244,9 +246,9 @@ def _notes(columns: Sequence[Looked], kinds: Mapping[str, str], scale: str) -> l
     return notes
 
 
-def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: Wishes) -> None:
+def _check_missing(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], file_options: FileOptions) -> None:
     lacking = [column for column in columns if column.missing and kinds[column.name] == "number"]
-    if not lacking or wishes.missing != "refuse":
+    if not lacking or file_options.missing != "refuse":
         return
     first, more = lacking[0], len(lacking) - 1
     others = f", and {more} more column{'s' if more > 1 else ''} lack some" if more else ""
@@ -257,22 +259,26 @@ def _check_missing(columns: Sequence[Looked], kinds: Mapping[str, str], wishes: 
     )
 
 
-def _common(kind: str, files: Sequence[UserFile], wishes: Wishes, counted: Counted) -> dict[str, Any]:
+def _common(kind: str, files: Sequence[UserFile], file_options: FileOptions, counted: Counted) -> dict[str, Any]:
     """Return what both kinds of cards say: the files, the classes, and the split."""
     names = [_file_name(file.path, part) for file, part in zip(files, ("train", "test"), strict=False)]
     if len(set(names)) < len(names):
         names[1] = f"test-{names[1]}"
-    part = 1 - (wishes.split or DEFAULT_SPLIT)
+    part = 1 - (file_options.split or DEFAULT_SPLIT)
     return {
         "title": f"{files[0].path.name}, a file of one's own",
         "kind": kind,
         "files": {name: {"path": os.path.abspath(file.path)} for name, file in zip(names, files, strict=True)},  # noqa: PTH100
         "train": names[0],
-        **({"test": names[1]} if len(names) > 1 else {"split": {"test": round(part, 12), "seed": wishes.seed or 0}}),
+        **(
+            {"test": names[1]}
+            if len(names) > 1
+            else {"split": {"test": round(part, 12), "seed": file_options.seed or 0}}
+        ),
         "classes": counted.classes,
         **(
-            {"positive": [_class_of(word, counted.classes) for word in wishes.positive]}
-            if wishes.positive is not None
+            {"positive": [_class_of(word, counted.classes) for word in file_options.positive]}
+            if file_options.positive is not None
             else {}
         ),
     }
@@ -294,8 +300,8 @@ def _counts(counted: Counted) -> dict[str, Any]:
     return {"expect": {"train": part(counted.train), "test": part(counted.test)}}
 
 
-def _check_positive(added: Added, wishes: Wishes, path: Path) -> None:
-    for word in wishes.positive or ():
+def _check_positive(added: Added, file_options: FileOptions, path: Path) -> None:
+    for word in file_options.positive or ():
         if (name := _class_of(word, added.counted.classes)) not in added.counted.classes:
             raise DataError(f"{path}: no class '{name}' can be positive; {nearest(name, added.counted.classes)}")
 
@@ -358,7 +364,7 @@ def _relative(path: Path, folder: Path) -> str:
     return os.path.relpath(path, folder) if path.is_relative_to(above) else str(path)
 
 
-class FileDataset(Wishes):
+class FileDataset(FileOptions):
     """A dataset as a config names it by its file: with a name for tables, if that is chosen."""
 
     file: Annotated[str, Field(min_length=1, max_length=4096)]
@@ -368,11 +374,11 @@ class FileDataset(Wishes):
     def options(self, folder: Path, origin: str) -> tuple[str, dict[str, Any]]:
         """Return what `options_of` does, of files that are found from a folder."""
         test = None if self.test is None else str(folder / self.test)
-        wishes = Wishes(**self.model_dump(include=set(Wishes.model_fields)) | {"test": test})
-        return options_of(folder / self.file, wishes, origin, self.name)
+        file_options = FileOptions(**self.model_dump(include=set(FileOptions.model_fields)) | {"test": test})
+        return options_of(folder / self.file, file_options, origin, self.name)
 
 
-def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:
+def options_of(path: Path, file_options: FileOptions, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:
     """Return the name of a file's dataset, and the options with which `catalog.card` knows it.
 
     A file that has not changed is looked at once in a process.
@@ -380,7 +386,7 @@ def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tu
     Parameters
     ----------
     path : Path
-    wishes : Wishes
+    file_options : FileOptions
     origin : str
         Where it is asked for, for messages.
     label : str or None
@@ -391,15 +397,15 @@ def options_of(path: Path, wishes: Wishes, origin: str, label: str | None) -> tu
     DataError
         If the file is no dataset, or its name is that of one of the project.
     """
-    states = _states(path, wishes)
-    card = json.loads(_looked(str(path), wishes.model_dump_json(), states)[0])
+    states = _states(path, file_options)
+    card = json.loads(_looked(str(path), file_options.model_dump_json(), states)[0])
     name = label if label and can_name_a_file(label) else name_of(path)
     if name in catalog.names():
         raise DataError(f"'{name}' is the name of another dataset; rename this one with as: NAME")
     return name, {catalog.CARD: {**card, "origin": origin}}
 
 
-def remarks(path: Path, wishes: Wishes) -> tuple[list[tuple[str, str]], list[str]]:
+def remarks(path: Path, file_options: FileOptions) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the columns of a file that are left out, each with the reason, and what else is to be told of it.
 
     Raises
@@ -407,12 +413,14 @@ def remarks(path: Path, wishes: Wishes) -> tuple[list[tuple[str, str]], list[str
     DataError
         As of `options_of`.
     """
-    _, left_out, notes = _looked(str(path), wishes.model_dump_json(), _states(path, wishes))
+    _, left_out, notes = _looked(str(path), file_options.model_dump_json(), _states(path, file_options))
     return [*left_out], [*notes]
 
 
-def _states(path: Path, wishes: Wishes) -> tuple[tuple[str, object], ...]:
-    return tuple((str(file), _state(file)) for file in (path, *([Path(wishes.test)] if wishes.test else [])))
+def _states(path: Path, file_options: FileOptions) -> tuple[tuple[str, object], ...]:
+    return tuple(
+        (str(file), _state(file)) for file in (path, *([Path(file_options.test)] if file_options.test else []))
+    )
 
 
 def _state(path: Path) -> object:
@@ -423,6 +431,6 @@ def _state(path: Path) -> object:
 
 
 @lru_cache(maxsize=32)
-def _looked(path: str, wishes: str, _states: Any) -> tuple[str, list[tuple[str, str]], Sequence[str]]:
-    added = look(Path(path), Wishes.model_validate_json(wishes))
+def _looked(path: str, file_options: str, _states: Any) -> tuple[str, list[tuple[str, str]], Sequence[str]]:
+    added = look(Path(path), FileOptions.model_validate_json(file_options))
     return json.dumps(added.card), added.left_out, added.notes

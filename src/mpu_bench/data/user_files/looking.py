@@ -56,7 +56,7 @@ _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # which Parquet holds as 
 
 
 @dataclass
-class Looked:
+class ColumnSummary:
     """What was seen of a column.
 
     ``words`` are the different ones, as long as they are few; ``odd`` is the first value that is no number, and
@@ -187,7 +187,7 @@ class Counted:
         return in_usual_order({*self.train, *(self.test or ())})
 
 
-def look_at_columns(files: Sequence[UserFile]) -> list[Looked]:
+def look_at_columns(files: Sequence[UserFile]) -> list[ColumnSummary]:
     """Look at every column of a table, and of the test file if it has one, in a pass over both.
 
     Raises
@@ -197,7 +197,7 @@ def look_at_columns(files: Sequence[UserFile]) -> list[Looked]:
     """
     names = files[0].columns
     limit = min(MAX_WORDS, max(_FEW_WORDS, _MAX_WORDS_IN_ALL // len(names)))
-    looked = [Looked(name, limit) for name in names]
+    looked = [ColumnSummary(name, limit) for name in names]
     for file in files:
         check_same_columns(file, names)
         rows = 0
@@ -345,7 +345,7 @@ _INDEX = re.compile(rb"\s\+?(\d+):")
 
 
 @dataclass(frozen=True)
-class LookedExamples:
+class ExamplesSummary:
     """What was seen: how many columns there are, the index of the first one, the labels, and how far scales differ.
 
     ``spread`` is the largest of the columns' largest absolute values by the smallest, among columns that most rows
@@ -374,7 +374,7 @@ class _Indexed(SourceFile):
                 self.met[:] = [min(indices + self.met), max(indices + self.met)]
 
 
-def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | None = None) -> LookedExamples:
+def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | None = None) -> ExamplesSummary:
     """Look at svmlight text, and at the test file if there is one, in one pass.
 
     Parameters
@@ -417,7 +417,7 @@ def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | Non
     first: Literal[0, 1] = first_index if first_index is not None else 0 if lowest == 0 else 1
     features, used = highest + 1 - first, largest[2 * filled > rows_in_all]
     spread = float(used.max() / used.min()) if len(used) else 1.0
-    return LookedExamples(features, first, counted, spread, float(filled.sum() / (features * rows_in_all)))
+    return ExamplesSummary(features, first, counted, spread, float(filled.sum() / (features * rows_in_all)))
 
 
 def _measured(
