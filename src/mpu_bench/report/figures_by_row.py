@@ -20,9 +20,10 @@ from mpu_bench.verdict.pairs import has_no_budget
 _RANKED = {"comparable_seconds": "seconds", "test_accuracy_percent": "accuracy", "online_error": "online error"}
 _MIN_RANKED, _MIN_COMMON = 3, 2  # of ranks that say more than a number for each
 _MAX_SOLVERS = 16  # of a diagram that can be read
+_DIAGRAM = f"{_MIN_RANKED} to {_MAX_SOLVERS} settings of solvers, measured on the same {_MIN_COMMON} datasets or more"
 
 
-@figure("ranks", needs="3 to 16 settings of solvers, measured on the same 2 datasets or more")
+@figure("ranks", needs=_DIAGRAM)
 def ranks(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure:
     """Return average ranks over datasets, with Nemenyi's critical difference."""
     rows = parts.contestants(rows)
@@ -86,9 +87,12 @@ def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
 
 
 _MIN_LENGTHS = 3  # of the data, that seconds can be drawn against
-_LENGTHS = "comparable values at 3 lengths of the same data or more"
+_LENGTHS = f"comparable values at {_MIN_LENGTHS} lengths of the same data or more"
+_PARAMETER = f"one parameter that varies, with {_MIN_LENGTHS} values or more of every solver on every dataset"
 _MIN_DATASETS, _MIN_SOLVERS = 3, 2  # of bars that say more than a table
 _MAX_BARS = 16  # of a dataset, which colours and shades still tell apart
+_BARS = f"{_MIN_SOLVERS} solvers or more on {_MIN_DATASETS} datasets or more, in {_MAX_BARS} settings at most"
+_SPEED_UPS = f"the seconds of one setting of the first solver on {_MIN_DATASETS} datasets or more"
 
 
 @figure("budget", needs="2 budgets or more", quantity="test_error")
@@ -249,7 +253,7 @@ def _grid(caption: str, lines: Sequence[Sequence[Panel | None]]) -> Figure:
     return Figure("", caption, drawn, len(columns) if len(drawn) == len(panels) else 0)
 
 
-@figure("parameter", needs="one parameter that varies, with 3 values or more of every solver on every dataset")
+@figure("parameter", needs=_PARAMETER)
 def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracy, or the margin, and seconds against a parameter of which every solver has tried several."""
     rows = parts.contestants(rows)
@@ -292,7 +296,7 @@ def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
     return Panel(rows[0].dataset, name, heading, tuple(series), x_log, y_log)
 
 
-@figure("bars", needs="2 solvers or more on 3 datasets or more, in 16 settings at most")
+@figure("bars", needs=_BARS)
 def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies and seconds side by side, by dataset; of a sweep over many settings, none."""
     measured = _with_accuracy(rows)
@@ -309,7 +313,7 @@ def bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> F
     return Figure("", "accuracy and seconds by dataset", tuple(panels), columns=1)
 
 
-@figure("speed-up-bars", needs="the seconds of one setting of the first solver on 3 datasets or more", on_demand=True)
+@figure("speed-up-bars", needs=_SPEED_UPS, on_demand=True)
 def speed_up_bars(rows: Sequence[Row], _curves: Sequence[Row], _against: str | None) -> Figure | None:
     """Return accuracies, and how many times as fast as the first solver the others are, by dataset."""
     measured = _with_accuracy(rows)
