@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import random
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +70,9 @@ def trickle(begin: bytes, piece: bytes) -> Callable[[Server], Iterator[bytes]]:
 
 def moved(to: bytes, body: bytes = b"") -> bytes:
     return answer(b"Location: " + to, status=b"302 Found", body=body)
+
+
+MOVED_CHUNKED = answer(b"Location: /there", CHUNKED, status=b"302 Found", body=b"")
 
 
 def busy(until: bytes) -> bytes:
@@ -168,6 +173,9 @@ ANSWERS: dict[str, tuple[tuple[Raw, ...], str | None]] = {
     "come back: nothing": ((busy(b""), GOOD), None),
     "moved": ((moved(b"/there?t0ken=1"), GOOD), None),
     "moved, with a bomb": ((moved(b"/there", gzip.compress(bytes(1 << 20))), GOOD), None),
+    "moved, with a body without end": ((endless(moved(b"/there"), bytes(1 << 16)), GOOD), None),
+    "moved, with chunks without end": ((endless(MOVED_CHUNKED, b"1\r\nx\r\n"), GOOD), None),
+    "moved, with a trickle": ((trickle(moved(b"/there"), b"x"), GOOD), None),
     "moved in a circle": ((moved(b"/there"),), "redirects more than 10 times"),
     "moved to half an address": ((moved(b"http://[bad"),), NO_ADDRESS),
     "moved to a file": ((moved(b"file:///etc/passwd"),), NO_ADDRESS),
@@ -204,7 +212,7 @@ SLOW: dict[str, Raw] = {
     "silence": trickle(b"", b""),
     "a trickle of a status": trickle(b"HTTP/1.1 200 ", b"x"),
     "a trickle of headers": trickle(b"HTTP/1.1 200 OK\r\nX: ", b"x"),
-    "a trickle after a redirect": trickle(b"HTTP/1.1 302 Found\r\nLocation: /there\r\n\r\n", b"x"),
+    "a trickle of a redirect": trickle(b"HTTP/1.1 302 Found\r\nLocation: ", b"x"),
     "a trickle of a body": trickle(said(b"20000")[: -len(CONTENT)], b"x"),
     "a trickle of a body of no size": trickle(answer(body=b""), b"x"),
     "a trickle of chunks": trickle(answer(CHUNKED, body=b""), b"1\r\nx\r\n"),
@@ -243,6 +251,12 @@ def test_an_answer_is_the_file_or_a_reason(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_a_slow_answer_ends(kind: str, tmp_path: Path) -> None:
+def test_a_slow_answer_ends(kind: str, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """And is closed when it comes, though nobody waits for it any more."""
     reason = fetched(tmp_path, SLOW[kind], policy=HASTY)
     assert reason is not None
+    for thread in threading.enumerate():
+        if "(ask)" in thread.name:
+            thread.join(20)
+    gc.collect()
+    assert not [each.message for each in recwarn if each.category is ResourceWarning]

@@ -11,13 +11,13 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from http.client import BadStatusLine, UnknownProtocol
 from importlib.metadata import version
 from itertools import chain
-from multiprocessing import TimeoutError as NoAnswerError
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from threading import Thread
 
 import requests
 import urllib3.exceptions
@@ -76,7 +76,7 @@ _REASONS: tuple[tuple[tuple[type[BaseException], ...], type[SourceError], str], 
     ((ConnectionError,), TransientError, "the connection was cut ({cause})"),
     ((BadStatusLine, UnknownProtocol), TransientError, "the server does not speak HTTP ({cause})"),
     ((urllib3.exceptions.ProtocolError,), TransientError, "the connection was cut ({cause})"),
-    ((NoAnswerError,), TransientError, "the server is too slow: no whole headers within {policy.rate_window:g} s"),
+    ((TimeoutError,), TransientError, "the server is too slow: no whole headers within {policy.rate_window:g} s"),
     (
         (Exception,),  # whose text would show the whole address
         SourceError,
@@ -258,6 +258,7 @@ def _download(partial: PartialDownload, progress: Progress) -> None:
     partial.expect(max(partial.file.bytes or 0, partial.size))  # before it is requested
     with requests.Session() as session:
         session.max_redirects = _MAX_REDIRECTS
+        session.hooks["response"].append(_skip_body)
         session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         while True:
             try:
@@ -278,14 +279,8 @@ def _download(partial: PartialDownload, progress: Progress) -> None:
 
 def _transfer(session: requests.Session, partial: PartialDownload, progress: Progress) -> None:
     """Ask once, for the rest if a part is there, and write down what comes."""
-    with _network(partial), ThreadPool(1) as pool:
-        timeout = (partial.home.policy.connect_timeout, partial.home.policy.read_timeout)
-        # the headers may trickle for ever: the thread that waits for them is left then, and ends with the process
-        response = pool.apply_async(
-            session.get,
-            [str(partial.address)],
-            {"headers": _range_headers(partial), "stream": True, "timeout": timeout},
-        ).get(partial.home.policy.rate_window)
+    with _network(partial):
+        response = _answer(session, partial)
     with response:
         if response.status_code == _RANGE_NOT_SATISFIABLE and partial.size:
             if response.headers.get("Content-Range") == f"bytes */{partial.size}":
@@ -307,6 +302,38 @@ def _transfer(session: requests.Session, partial: PartialDownload, progress: Pro
                 advance(len(block))
     if total is not None and partial.size != total:
         raise TransientError(f"the server sent {decimal(partial.size)} where it had announced {decimal(total)}")
+
+
+def _answer(session: requests.Session, partial: PartialDownload) -> requests.Response:
+    """Return the answer once its headers are whole, which a server may let trickle for ever."""
+    policy, answer = partial.home.policy, Future[requests.Response]()
+
+    def ask() -> None:
+        try:
+            timeout = (policy.connect_timeout, policy.read_timeout)
+            headers = _range_headers(partial)
+            answer.set_result(session.get(str(partial.address), headers=headers, stream=True, timeout=timeout))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()  # it ends with the process at the latest
+    try:
+        return answer.result(policy.rate_window)
+    except BaseException:
+        answer.add_done_callback(_close)
+        raise
+
+
+def _skip_body(response: requests.Response, **_options: object) -> None:
+    """Close a redirect before its body is read into memory, which may have no end."""
+    if response.is_redirect:
+        response.close()
+
+
+def _close(late: Future[requests.Response]) -> None:
+    """Close an answer that nobody waits for any more."""
+    if not late.exception():
+        late.result().close()
 
 
 @contextmanager
