@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +51,29 @@ def test_values_are_those_of_plain_python(kernel: Kernel, dtype: DTypeLike) -> N
     expected = [value(kernel, float(dot), float(norm), 4.0) for dot, norm in zip(jitted, norms, strict=True)]
     _values(kernel, jitted, norms, 4.0)
     np.testing.assert_allclose(jitted, expected, rtol=2e-6 if dtype == np.float32 else 1e-14)
+
+
+COMPILE_ALL = """
+import numba.core.event
+from tests.kernels.test_calls import KERNELS
+from mpu_bench.kernels.calls import compiled
+compiles = numba.core.event.RecordingListener()
+numba.core.event.register("numba:compile", compiles)
+for kernel in KERNELS:
+    compiled(kernel)
+print(len(compiles.buffer))
+"""
+
+
+def test_another_process_finds_what_is_compiled_of_a_kernel(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", COMPILE_ALL]
+    first, second = (
+        int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+        for _ in range(2)
+    )
+    assert first > 0
+    assert second == 0
 
 
 def test_another_kernel_compiles_nothing_of_its_callers() -> None:

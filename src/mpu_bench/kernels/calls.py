@@ -35,6 +35,7 @@ _SIGNATURES = {
     "singles": types.void(_REALS, _FLOATS, _FLOATS, types.intp, types.float64),
     "doubles": types.void(_REALS, _REALS, _REALS, types.intp, types.float64),
 }
+_LAYOUTS: dict[str, types.NamedTuple] = {}  #: of the kernels in use, by name
 _PARTS = types.Tuple([_NUMBERS, *[types.intp] * len(_SIGNATURES)])
 
 
@@ -100,34 +101,39 @@ def _numbers(parameter: Any) -> Iterator[float]:
 def _addresses(kind: type[Kernel], *parameters: Any) -> list[int]:
     """Return the addresses of the functions of `_SIGNATURES`, of a kernel with parameters of some types."""
     fields = [typeof(parameter()) if isinstance(parameter, type) else parameter for parameter in parameters]
-    read = _reader(types.NamedTuple(fields, kind))
+    name = f"{kind.__module__}.{kind.__qualname__}{fields}"
+    _LAYOUTS[name] = types.NamedTuple(fields, kind)
 
     def value_of(numbers, dot, a2, b2):
-        return value(read(numbers), dot, a2, b2)
+        return value(_read(numbers, name), dot, a2, b2)  # type: ignore[call-arg]
 
     def values_of(numbers, products, norms, n, norm):
-        values(read(numbers), _array(products, n), _array(norms, n), norm)  # type: ignore[call-arg]
+        values(_read(numbers, name), _array(products, n), _array(norms, n), norm)  # type: ignore[call-arg]
 
     bodies: dict[str, Callable[..., Any]] = {"value": value_of, "singles": values_of, "doubles": values_of}
     for body in bodies.values():  # which tells what is kept of them from that of another kernel
         body.__module__, body.__qualname__ = kind.__module__, f"{body.__name__}.{kind.__qualname__}{fields}"
-    return [jit(bodies[name]).address(signature.args) for name, signature in _SIGNATURES.items()]
+    return [jit(bodies[key]).address(signature.args) for key, signature in _SIGNATURES.items()]
 
 
-def _reader(kind: types.NamedTuple) -> Any:
-    """Return a function of jitted code that makes the parameters of a kernel of its numbers."""
+@intrinsic
+def _read(_context: Any, numbers: Any, name: Any) -> Any:
+    """Return the parameters of a kernel, made of its numbers.
 
-    @intrinsic
-    def read(_context: Any, _numbers: Any) -> Any:
-        def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            numbers = (builder.load(builder.gep(arguments[0], [ir.IntType(64)(at)])) for at in count())
-            return context.make_tuple(
-                builder, kind, [_parameter(context, builder, parameter, numbers) for parameter in kind]
-            )
+    Its layout is found by name, since numba finds what it keeps on disk by what a function has taken from another one,
+    and only of numbers and texts is that the same in every process.
+    """
+    if not isinstance(name, types.StringLiteral):
+        return None  # numba asks again with its value
+    kind = _LAYOUTS[name.literal_value]
 
-        return kind(_REALS), code
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        numbers = (builder.load(builder.gep(arguments[0], [ir.IntType(64)(at)])) for at in count())
+        return context.make_tuple(
+            builder, kind, [_parameter(context, builder, parameter, numbers) for parameter in kind]
+        )
 
-    return read
+    return kind(numbers, name), code
 
 
 @intrinsic
