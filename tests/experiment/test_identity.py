@@ -62,10 +62,23 @@ def test_what_changes_a_result_changes_its_key(run: Run) -> None:
         with_settings(run, stop=Stop(passes=3)),
         with_settings(run, checkpoints=Checkpoints(first=0.5)),
         with_settings(run, threads=2),
+        with_settings(run, timed_on_shared_rows=True),
     ]
     keys = [run_id(run, "data"), run_id(run, "other data"), run_id(run, "data", ["another"])]
     keys += [run_id(each, "data") for each in changed]
     assert len(set(keys)) == len(keys)
+
+
+def test_shared_kernel_rows_are_in_the_key_where_seconds_end_runs(read: Callable[[str], Experiment]) -> None:
+    """A shared row costs a run nothing, so it gets further in the same seconds; all else is the same bit for bit."""
+    text = GAUSSIAN + "solvers: [smo]\nkernel_matrix: {matrix}\nstop: {stop}\n"
+
+    def key(matrix: str, stop: str) -> str:
+        (run,) = plan.plan(read(text.replace("{matrix}", matrix).replace("{stop}", stop)))
+        return run_id(run, "data")
+
+    assert key("shared", "{seconds: 5}") != key("own", "{seconds: 5}")
+    assert key("shared", "{passes: 5}") == key("own", "{passes: 5}")
 
 
 def test_what_is_at_its_default_is_in_no_key(run: Run) -> None:

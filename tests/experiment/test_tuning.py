@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mpu_bench.display import table
 from mpu_bench.errors import ConfigError
 from mpu_bench.experiment import plan, tuning
+from mpu_bench.experiment import run as run_identity
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results import summary
 
@@ -123,6 +126,7 @@ def test_the_smallest_mean_error_is_chosen_and_the_first_on_ties(read) -> None:
     def chosen(*errors: tuple[float | None, float | None]) -> tuning.TunedRun:
         rows = {
             f"trial {value}.{fold}": Record(
+                run_id=f"{value}.{fold}",
                 status=RunStatus.ERROR if error is None else RunStatus.DONE,
                 reason="why",
                 test_error=error,
@@ -138,11 +142,40 @@ def test_the_smallest_mean_error_is_chosen_and_the_first_on_ties(read) -> None:
     assert choice.columns == {"chosen": "C=2", "tune_seconds": 6.0, "tune_kernel_evaluations": 30}
     assert choice.run.solver.parameters["C"] == 2
     assert not choice.notes
+    choice = chosen((0.3, 0.3), (0.1, 0.2), (0.15, 0.15))  # the mean of the former is 0.15000000000000002
+    assert choice.run.solver.parameters["C"] == 2
     choice = chosen((0.3, 0.3), (0.0, None), (0.2, 0.1))
     assert choice.run.solver.parameters["C"] == 3
     assert choice.notes == ("1 of 3 values tried failed: error: why",)
     choice = chosen((None, 0.1), (0.0, None), (None, None))
     assert choice.failure == "no value of C could be tried: error: why"
+
+
+def test_a_value_that_is_listed_twice_is_tried_and_counted_once(read) -> None:
+    runs = plan.plan(read("tune: {C: [1, 1.0, 2], holdout: 0.3}\nsolvers: [dcd]\n"))
+    needed = runs.needed(runs[-1])
+    rows = {
+        name: Record(run_id=str(runs.index(run)), status=RunStatus.DONE, test_error=0.1, train_seconds=1.0)
+        for name, run in needed.items()
+    }
+    assert len(rows) == 3
+    assert tuning.select_best(runs[-1], rows).columns["tune_seconds"] == 2.0
+
+
+def test_solvers_that_try_by_other_parameters_are_told_apart(read) -> None:
+    text = """
+kernel: {gaussian: {gamma: 1}}
+solvers:
+  - cvm: {inner_tolerance: 0.1, tune: {C: [1], holdout: 0.3, with: {cvm: {inner_tolerance: 0.1}}}}
+  - cvm: {inner_tolerance: 0.1, tune: {C: [1], holdout: 0.3, with: cvm}}
+  - fw: {tune: {C: [1], holdout: 0.3, with: cvm}}
+  - fw: {tune: {C: [1], holdout: 0.3, with: {cvm: {inner_tolerance: 0.1}}}}
+"""
+    tuned = [run_identity.record_of(run) for run in plan.plan(read(text)) if run.solver.tuning]
+    alone, more = "C of 1; error of cvm on hold-out 0.3", "C of 1; error of cvm inner_tolerance={} on hold-out 0.3"
+    assert [record.tuned for record in tuned] == [alone, more.format("None"), alone, more.format("0.1")]
+    done = [replace(record, status=RunStatus.DONE, test_error=0.1) for record in tuned]
+    assert [row.count for row in summary.summarize(done, [])] == [1, 1, 1, 1]
 
 
 def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:

@@ -108,7 +108,17 @@ class Tuning:
         first, seeds = self.trials[0], len({trial.seed for trial in self.trials})
         rows = str(first) if first.folds is None else f"{first.folds} folds"
         repeated = f", {seeds} seeds" if seeds > 1 else ""
-        return f"{values}; {self.metric.replace('_', ' ')} of {self.solver} on {rows}{repeated}"
+        tuner = " ".join([self.solver, *(f"{name}={short(value)}" for name, value in self._of_tuner().items())])
+        return f"{values}; {self.metric.replace('_', ' ')} of {tuner} on {rows}{repeated}"
+
+    def _of_tuner(self) -> dict[str, Any]:
+        """Return what tells the solver that tries values from another one with the same name in ``with:``.
+
+        That is its parameters that are neither those of the run nor at their default.
+        """
+        own, tried = self.candidates[0].parameters, self.candidates[0].tried
+        named = own.keys() | solvers.chosen_parameters(self.solver, tried).keys()
+        return {name: value for name, value in tried.items() if name in named and own.get(name) != value}
 
 
 class Plugin(NamedTuple):

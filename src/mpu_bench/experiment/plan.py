@@ -97,7 +97,13 @@ def _settings(experiment: Experiment, solver: SolverChoice) -> RunSettings:
     stop = experiment.stop
     if stop.seconds_of is not None and stop.seconds_of.solver == solver.name:  # which says how long the others may take
         stop = stop.model_copy(update={"seconds_of": None})
-    return RunSettings(stop, experiment.checkpoints, experiment.threads, kernel_memory=experiment.kernel_memory)
+    return RunSettings(
+        stop,
+        experiment.checkpoints,
+        experiment.threads,
+        kernel_memory=experiment.kernel_memory,
+        timed_on_shared_rows=experiment.kernel_matrix == "shared" and experiment.stop.is_timed,
+    )
 
 
 def _tuning_runs(run: Run) -> dict[str, Run]:

@@ -38,12 +38,15 @@ class RunSettings:
     threads : int
     kernel_memory : int or None
         Bytes for kernel values that are kept; None: half of what is free.
+    timed_on_shared_rows : bool
+        Whether seconds end runs that share kernel rows: such a run gets further than one with rows of its own.
     """
 
     stop: Stop = field(default_factory=Stop)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     threads: int = 1
     kernel_memory: int | None = None
+    timed_on_shared_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,7 @@ def run_id(run: Run, fingerprint: str, needed: Sequence[str] = ()) -> str:
         "stop": settings.stop.model_dump(exclude_defaults=True),
         "checkpoints": settings.checkpoints.model_dump(exclude_defaults=True),
         "threads": settings.threads,
+        "timed on shared rows": settings.timed_on_shared_rows,
         "needed": list(needed),
         "tuned by": choice.tuning and choice.tuning.metric,
         "trial": run.trial and str(run.trial),

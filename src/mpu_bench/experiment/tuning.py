@@ -1,9 +1,10 @@
 """Tuning: which of the values of a config's ``tune:`` is chosen, and the parts of the training rows that try them.
 
 Every value is tried per dataset, solver (or tuner) with its parameters, and budget, with ``repeats`` seeds of tuning's
-own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, the
-first. A tuning run is a run like any other, with a row of its own: it is kept, resumed and reused as such, and ends by
-the config's ``stop:`` and ``limits:``, but for the rules that refer to another run (``suboptimality``, ``seconds_of``).
+own; not once per repeat of the config. The value with the smallest mean error is chosen; of several as small, up to the
+rounding of a mean, the first. A tuning run is a run like any other, with a row of its own: it is kept, resumed and
+reused as such, and ends by the config's ``stop:`` and ``limits:``, but for the rules that refer to another run
+(``suboptimality``, ``seconds_of``).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mpu_bench.experiment.run import Run, trial_name
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.scaled import short
 
+_ROUNDING = 1e-12  # of a mean of errors, relative
 _COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a tuning run's row, by metric
 
 Rows = Mapping[str, Record]  # by `trial_name`
@@ -61,8 +63,9 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     failures = [_failure(parts) for parts, error in zip(rows, errors, strict=True) if error == math.inf]
     if len(failures) == len(errors):
         return TunedRun(run, failure=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
-    best = tuning.candidates[errors.index(min(errors))]
-    every = [row for parts in rows for row in parts]
+    smallest = min(errors) * (1 + _ROUNDING)
+    best = next(value for value, error in zip(tuning.candidates, errors, strict=True) if error <= smallest)
+    every = {row.run_id: row for parts in rows for row in parts}.values()  # a value that is listed twice is tried once
     columns = {
         "chosen": ", ".join(f"{name}={short(value)}" for name, value in best.values.items()),
         "tune_seconds": sum(row.train_seconds or 0.0 for row in every),
