@@ -265,6 +265,18 @@ class Node:
             raise self.unknown(what, str(name), valid)
         return str(name), self[name].holding(dict(parameters or {}))
 
+    def entries(self) -> list[Node]:
+        """Return the values of a list, or the one that stands for such a list; of None nothing."""
+        if isinstance(self.value, list):
+            return [self[position] for position in range(len(self.value))]
+        return [] if self.value is None else [self]
+
+    def check_names(self, what: str, valid: Collection[str] | None) -> None:
+        """Reject a name, or one of a list, that is none of the valid ones; where these are None, any is valid."""
+        for name in self.entries() if valid is not None else ():
+            if not isinstance(name.value, str) or name.value not in valid:  # type: ignore[operator]
+                raise name.unknown(what, name.value, valid)
+
     def validated(self, schema: Any) -> Any:
         """Check the value against a pydantic model or an annotated type, and return what that makes of it.
 

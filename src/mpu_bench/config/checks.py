@@ -10,7 +10,7 @@ from pathlib import Path
 from mpu_bench import resources, solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice
 from mpu_bench.config.drawings import check_drawings
-from mpu_bench.config.rules import check_judging, check_names, entries
+from mpu_bench.config.rules import check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node, shown
@@ -108,10 +108,10 @@ def _check_explained(content: File, node: Node) -> None:
     """Reject explanations of a sentence that neither paper nor config has, and by a config that does not exist."""
     configs, folder = resources.config_names(), Path(node.document.source).parent
     claimed = {claim.claim for claim in content.claims} | {sentence.name for sentence in sentences(content.paper or "")}
-    for explained, below in zip(content.explained, entries(node), strict=True):
-        check_names(below["sentence"], "sentence", claimed)
+    for explained, below in zip(content.explained, node.entries(), strict=True):
+        below["sentence"].check_names("sentence", claimed)
         if isinstance(explained.evidence, str) and not is_file(folder / explained.evidence):
-            check_names(below["evidence"], "config", configs)
+            below["evidence"].check_names("config", configs)
 
 
 def _check_suboptimality(content: File, choices: Sequence[SolverChoice], node: Node) -> None:

@@ -10,7 +10,6 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from mpu_bench.config.bounds import MAX_ENTRIES
-from mpu_bench.config.rules import check_names
 from mpu_bench.document import Node, Strict
 
 Axis = Literal["kernel_evaluations", "train_seconds", "inner_products", "passes", "presented"]
@@ -59,4 +58,4 @@ def check_drawings(drawings: Sequence[Drawing], node: Node, labels: Collection[s
             raise below["draw"].error(f"'{drawing.draw}' is drawn twice; give one entry with all its datasets")
         if drawing.against is not None and drawing.draw not in CURVES:
             raise below["against"].error(f"only curves are drawn against an axis of choice: {', '.join(CURVES)}")
-        check_names(below["datasets"], "dataset", labels)
+        below["datasets"].check_names("dataset", labels)

@@ -393,13 +393,13 @@ def check_judging(judging: Judging, node: Node, labels: Collection[str] | None, 
     UserError
         Of the node's type.
     """
-    check_names(node["published"], "table", published.names())
-    for claim, below in zip(judging.claims, entries(node["claims"]), strict=True):
+    node["published"].check_names("table", published.names())
+    for claim, below in zip(judging.claims, node["claims"].entries(), strict=True):
         check_statement(claim.statement, below["statement"], labels, known)
-    for fitted, below in zip(judging.fitted, entries(node["fitted"]), strict=True):
+    for fitted, below in zip(judging.fitted, node["fitted"].entries(), strict=True):
         _check_where(below, labels, known)
         _check_column(fitted.table, fitted.column, below["column"], below["table"])
-    for explained, below in zip(judging.explained, entries(node["explained"]), strict=True):
+    for explained, below in zip(judging.explained, node["explained"].entries(), strict=True):
         _check_where(below, labels, known)
         if explained.table is not None:
             _check_column(explained.table, explained.column or "", below["column"], below["table"])
@@ -409,41 +409,27 @@ def check_statement(
     statement: Any, node: Node, labels: Collection[str] | None, known: Collection[str] | None = solvers.SOLVERS.keys()
 ) -> None:
     """Reject names in a statement that do not exist; those of datasets and solvers as `check_judging` says."""
-    for below in (node["of"], node["over"], *entries(node["than"]), *entries(node["each"]), node):
+    for below in (node["of"], node["over"], *node["than"].entries(), *node["each"].entries(), node):
         _check_where(below, labels, known)
     if isinstance(statement, SignificantStatement) and statement.of is not None:
         _check_column(statement.of, statement.quantity, node["quantity"], node["of"])
     else:
-        check_names(node["quantity"], "quantity", QUANTITIES)
+        node["quantity"].check_names("quantity", QUANTITIES)
     if not isinstance(statement, BoundStatement):  # whose bound may be a parameter
-        check_names(node["against"], "quantity", _AXES)
+        node["against"].check_names("quantity", _AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])
-
-
-def entries(node: Node) -> list[Node]:
-    """Return the values of a list, or the one that stands for such a list; of None nothing."""
-    if isinstance(node.value, list):
-        return [node[position] for position in range(len(node.value))]
-    return [] if node.value is None else [node]
-
-
-def check_names(node: Node, what: str, valid: Collection[str] | None) -> None:
-    """Reject a name, or one of a list, that is none of the valid ones; where these are None, any is valid."""
-    for name in entries(node) if valid is not None else ():
-        if not isinstance(name.value, str) or name.value not in valid:  # type: ignore[operator]
-            raise name.unknown(what, name.value, valid)
 
 
 def _check_where(node: Node, labels: Collection[str] | None, known: Collection[str] | None) -> None:
     for what, valid in (("dataset", labels), ("solver", known)):
         for key in (what, f"{what}s"):
-            check_names(node[key], what, valid)
+            node[key].check_names(what, valid)
 
 
 def _check_column(table: str, column: str, node: Node, table_node: Node) -> None:
     """Reject a published table that does not exist, or a column that it does not have."""
-    check_names(table_node, "table", published.names())
+    table_node.check_names("table", published.names())
     columns = published.table(table)[0]
     if column not in columns:
         raise node.error(f"{table} has no column '{column}'; {node.document.suggest(column, columns)}")

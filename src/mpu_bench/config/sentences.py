@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mpu_bench import resources, yaml_text
-from mpu_bench.config.rules import Observation, Sentence, check_names, check_statement, entries
+from mpu_bench.config.rules import Observation, Sentence, check_statement
 from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 
@@ -48,11 +48,11 @@ def _read(paper: str) -> File:
     read: File = file.root.validated(File)
     names, configs = set[str](), resources.config_names()
     every: list[Sentence | Observation] = [*read.sentences, *read.seen]
-    for entry, node in zip(every, [*entries(file["sentences"]), *entries(file["seen"])], strict=True):
+    for entry, node in zip(every, [*file["sentences"].entries(), *file["seen"].entries()], strict=True):
         if entry.name in names:
             raise node["name"].error(f"there is another sentence '{entry.name}' above")
         names.add(entry.name)
-        check_names(node["experiments"], "config", configs)
+        node["experiments"].check_names("config", configs)
         if entry.statement is not None:
             check_statement(entry.statement, node["statement"], None)
     return read

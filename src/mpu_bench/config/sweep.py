@@ -26,7 +26,7 @@ from mpu_bench.config.choices import (
     ValidationSplit,
 )
 from mpu_bench.config.parameters import Names, check_answers, checked_parameters, names_of_parameters
-from mpu_bench.config.rules import Judging, entries
+from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import RENAMED, File, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
@@ -106,7 +106,7 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
     size = PlanSize((dataset.label for dataset in datasets), repeats, more)
     choices = tuple(
         choice
-        for entry in entries(document["solvers"])
+        for entry in document["solvers"].entries()
         for choice in _solvers_of(entry, content, labels=labels, size=size)
     )
     check_together(content, document, datasets, choices)
@@ -139,7 +139,7 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
     if content.datasets is None:
         return _dataset(document["dataset"])
     by_label: dict[str, tuple[DatasetChoice, ...]] = {}
-    for entry in entries(document["datasets"]):
+    for entry in document["datasets"].entries():
         choices = _dataset(entry)
         if choices[0].label in by_label:
             raise entry.error(f"'{choices[0].label}' stands twice; give one another label with as: NAME")
@@ -396,7 +396,7 @@ def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
     """Return the kernels that are swept: where each stands, its name and its parameters."""
     if node.value == []:
         raise node.error("an empty list sweeps nothing")
-    return [(entry, *entry.named("kernel", KERNELS)) for entry in entries(node) or [node]]
+    return [(entry, *entry.named("kernel", KERNELS)) for entry in node.entries() or [node]]
 
 
 def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
