@@ -102,7 +102,7 @@ def test_the_time_left_is_right_within_a_factor_of_two_after_a_tenth_of_the_runs
     runs = plan.plan(experiment)
     with open_results(BASELINE / name) as results:
         made = [pair for pair in zip(runs, results.records(), strict=True) if pair[1].is_finished]
-    expected = [each.total_seconds for each in Estimates(experiment, runs).expected([run for run, _ in made])]
+    expected = [Estimates(experiment, runs).expected(run).total_seconds for run, _ in made]
     draw = random.Random(name)
     pace = {run.solver.name: (slower or 1.0) * math.exp(draw.gauss(0.0, spread)) for run, _ in made}
     taken = [pace[row.solver] * (training_seconds(row) + (row.overhead_seconds or 0.03)) for _, row in made]

@@ -43,7 +43,8 @@ def typical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def seconds(experiment: Experiment, *records: dict[str, Any]) -> list[float | None]:
     runs = plan.plan(experiment)
-    return [each.seconds for each in Estimates(experiment, runs, map(record, records)).expected(runs)]
+    estimates = Estimates(experiment, runs, map(record, records))
+    return [estimates.expected(run).seconds for run in runs]
 
 
 def test_nothing_is_known_of_what_was_never_made(typical: Path, read: Callable[[str], Experiment]) -> None:
@@ -63,7 +64,7 @@ def test_what_a_run_takes_beside_its_training_is_told_of_earlier_ones(
     ]
     experiment = read(TEXT)
     runs = plan.plan(experiment)
-    first, _, unknown = Estimates(experiment, runs, [record(ROW | each) for each in used]).expected(runs)
+    first, _, unknown = map(Estimates(experiment, runs, [record(ROW | each) for each in used]).expected, runs)
     assert first == Expected(8.0, 2.0, 300.0)
     assert unknown == Expected(None, estimates._OVERHEAD_SECONDS)
 
@@ -79,7 +80,7 @@ def test_processor_seconds_stand_for_disturbed_ones(typical: Path, read: Callabl
 def test_the_papers_seconds_stand_beside_runs_of_which_nothing_is_known(typical: Path) -> None:
     experiment = read_config(bundled("configs") / "mpu-table1.yaml")
     runs = plan.plan(experiment)
-    found = [each for each in Estimates(experiment, runs).expected(runs) if each.seconds is None]
+    found = [each for each in map(Estimates(experiment, runs).expected, runs) if each.seconds is None]
     reported = {each.reported for each in found}
     assert {0.4, 0.3} <= reported  # of adult
     assert all(each is None or each > 0 for each in reported)
@@ -111,7 +112,7 @@ def test_a_trial_is_of_the_size_of_the_rows_that_it_was_taken_from(
     text = "name: estimated\ndataset: checkerboard\nsolvers: [dcd]\ntune: {C: [1, 10], holdout: 0.2}\n"
     runs = plan.plan(read(text))
     trial = ROW | {"trial": "hold-out 0.2", "n": 80_000, "n_test": 20_000}
-    told = [each.seconds for each in Estimates(read(text), runs, [record(trial)]).expected(runs)]
+    told = [each.seconds for each in map(Estimates(read(text), runs, [record(trial)]).expected, runs)]
     assert [each for run, each in zip(runs, told, strict=True) if run.trial] == [8.0, 8.0]
     assert [each for run, each in zip(runs, told, strict=True) if not run.trial] == [None]
 

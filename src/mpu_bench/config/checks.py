@@ -92,10 +92,7 @@ def _labels_in(document: Document) -> set[str]:
 
 def _vectors_of(choices: Sequence[SolverChoice]) -> set[int | None]:
     """Return how many vectors the solvers may keep, and those that try values for them."""
-    tried = (
-        candidate.tried.get("vectors") for choice in choices if choice.tuning for candidate in choice.tuning.candidates
-    )
-    return {*tried, *(choice.vectors for choice in choices)}
+    return {parameters.get("vectors") for choice in choices for _, parameters in choice.variants}
 
 
 def _may_have_gap(choice: SolverChoice) -> bool:

@@ -25,7 +25,6 @@ from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.resources import bundled, config_path
 from mpu_bench.results.summary import published_beside
-from mpu_bench.scaled import to_json
 
 FILE = "seconds.csv"  #: in configs/
 _SETTINGS = ("experiment", "dataset", "solver", "trial", "budget_vectors", "parameters", "kernel")
@@ -105,7 +104,7 @@ class Estimates:
     def __init__(self, experiment: Experiment, plan: Plan, records: Records = ()) -> None:
         of_folder = _by_settings(records)
         self._means: dict[tuple[int, tuple[Any, ...], Size], Expected | None] = {}
-        self._sizes: dict[str, Size] = {}
+        self._sizes: dict[tuple[str, str], Size] = {}
         marks = marks_of(experiment, plan) if of_folder else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [option for option in experiment.options if option.startswith("--")]
@@ -116,12 +115,8 @@ class Estimates:
         self._earlier = [of_folder, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published
 
-    def expected(self, runs: Sequence[Run]) -> list[Expected]:
-        """Return what each of some runs of the plan will take."""
-        return list(map(self._expected, runs))
-
-    def _expected(self, run: Run) -> Expected:
-        """Return the mean of the nearest earlier runs, but no more than the config lets a run train."""
+    def expected(self, run: Run) -> Expected:
+        """Return what a run of the plan will take: the mean of the nearest earlier ones, but no more than it may."""
         size, limit, row = self._size(run), run.settings.stop.seconds, record_of(run)
         changed = self._changes.get(id(run))
         means = (
@@ -151,10 +146,9 @@ class Estimates:
         return self._means[index, key, size]
 
     def _size(self, run: Run) -> Size:
-        where = json.dumps([run.dataset.name, dict(run.dataset.options)], default=to_json)
-        if where not in self._sizes:
-            self._sizes[where] = _size_by_card(run)
-        return self._sizes[where]
+        if run.dataset.key not in self._sizes:
+            self._sizes[run.dataset.key] = _size_by_card(run)
+        return self._sizes[run.dataset.key]
 
 
 _Index = Mapping[tuple[Any, ...], Sequence[tuple[Size, Record]]]

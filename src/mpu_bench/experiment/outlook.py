@@ -55,9 +55,10 @@ class Outlook:
         needs = {id(run): {kind: id(source) for kind, source in chosen.plan.needed(run).items()} for run in chosen.plan}
         selected = with_needed(map(id, chosen.runs), needs)
         planned = [run for run in every if id(run.run) in selected]
-        expected = Estimates(chosen.experiment, chosen.plan, records).expected([run.run for run in planned])
+        estimates = Estimates(chosen.experiment, chosen.plan, records)
         stored = sum(row.train_seconds or 0.0 for row in records if row.is_finished)
         obstacles = _obstacles(planned, finished, home)
+        expected = [estimates.expected(run.run) for run in planned]
         return cls(runs=planned, finished=finished, obstacles=obstacles, expected=expected, stored_seconds=stored)
 
     def state(self, index: int) -> str:

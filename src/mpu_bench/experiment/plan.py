@@ -198,12 +198,11 @@ class Plan(list[Run]):
         if share is None:
             return None
 
-        def plain(other: Run) -> Run:
-            settings = replace(other.settings, stop=Stop())
-            return replace(other, solver=SolverChoice(share.solver, {}, other.solver.kernel), settings=settings)
+        def problem(other: Run) -> tuple[Any, ...]:
+            return other.dataset, other.trial, other.solver.kernel, replace(other.settings, stop=Stop())
 
         alike = self._by_solver.get(_solver_key(run, share.solver), ())
-        return next((other for other in alike if plain(other) == plain(run)), None)
+        return next((other for other in alike if problem(other) == problem(run)), None)
 
     def _same(self, wanted: Run | None) -> Run | None:
         """Find a run on the same data, whatever they are called."""

@@ -104,7 +104,7 @@ def steps(experiments: Sequence[Experiment], options: ReproduceOptions) -> list[
             selected = [run for run in runs if run.dataset.label in part]
             cards = (catalog.card(run.dataset.name, run.dataset.options) for run in selected)
             examples = sum(card.expected_rows()[0] or 0 for card in cards)
-            estimate = Estimate.of(estimates.expected(selected))
+            estimate = Estimate.of([estimates.expected(run) for run in selected])
             divided.append(Step(ChosenRuns(experiment, runs, selected, options), estimate, examples))
     return sorted(divided, key=lambda step: (step.estimate.unknown > 0, step.estimate.seconds, step.examples))
 

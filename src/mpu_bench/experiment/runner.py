@@ -176,10 +176,9 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
             listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [planned_run.run for planned_run in missing]
-        expected = Estimates(experiment, runs, store.records(earlier=True)).expected(todo) if missing else []
-        listener.planned(
-            Todo(runs, todo, len(wanted) - len(missing), [expected_run.total_seconds for expected_run in expected])
-        )
+        estimates = Estimates(experiment, runs, store.records(earlier=True) if missing else ())
+        seconds = [estimates.expected(run).total_seconds for run in todo]
+        listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
         if missing:
             pool.get_ready()  # while the machine is described
             codes = {planned_run.code: planned_run.run for planned_run in missing if planned_run.is_settled(needs)}
