@@ -27,7 +27,6 @@ from mpu_bench.experiment.run import Run, trial_name
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.scaled import short
 
-_ROUNDING = 1e-12  # of a mean of errors, relative
 _COLUMNS = {"error": "test_error", "online_error": "online_error"}  # of a tuning run's row, by metric
 
 Rows = Mapping[str, Record]  # by `trial_name`
@@ -63,8 +62,12 @@ def select_best(run: Run, results: Rows) -> TunedRun:
     failures = [_failure(parts) for parts, error in zip(rows, errors, strict=True) if error == math.inf]
     if len(failures) == len(errors):
         return TunedRun(run, failure=f"no value of {', '.join(tuning.names)} could be tried: {failures[0]}")
-    smallest = min(errors) * (1 + _ROUNDING)
-    best = next(value for value, error in zip(tuning.candidates, errors, strict=True) if error <= smallest)
+    smallest = min(errors)
+    best = next(
+        value
+        for value, error in zip(tuning.candidates, errors, strict=True)
+        if math.isclose(error, smallest, rel_tol=1e-12)  # means are rounded
+    )
     every = {row.run_id: row for parts in rows for row in parts}.values()  # a value that is listed twice is tried once
     columns = {
         "chosen": ", ".join(f"{name}={short(value)}" for name, value in best.values.items()),
