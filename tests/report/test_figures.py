@@ -507,6 +507,18 @@ def test_a_tuned_budget_is_no_point_of_a_curve_of_budgets():
         assert figure.note == "not drawn, for its budget was tuned: forgetron"
 
 
+def test_a_solver_without_a_budget_is_no_point_of_its_curve_of_budgets():
+    """Projectron++ runs with a budget and without one: neither hides the other, and no budget is none of 0."""
+    sizes = ((None, 0.1), (10, 0.3), (20, 0.2))
+    rows = [row("a", "projectron++", budget=size, test_error=error) for size, error in sizes]
+    for ordered in (rows, rows[::-1]):
+        (panel,) = make("budget", ordered, []).panels
+        assert {each.label: (each.x, each.y) for each in panel.series} == {
+            "projectron++": ((10.0, 20.0), pytest.approx((30.0, 20.0))),
+            "projectron++ without a budget": ((10.0, 20.0), pytest.approx((10.0, 10.0))),
+        }
+
+
 def test_the_budget_of_a_panel_is_that_of_its_dataset():
     def curves(dataset, solver, budget):
         return [band(dataset, solver, n, budget, passes=n, test_error=0.3 / n) for n in range(1, 7)]

@@ -82,6 +82,21 @@ def test_what_contradicts_one_order_supports_the_other(values: list[float]) -> N
     assert not verdict_at(one) == verdict_at(other) == Verdict.SUPPORTED
 
 
+def test_the_error_of_a_logarithm_is_relative() -> None:
+    """Of test rows, of which a fifth more or less is chance, and of a curve of thousands of vectors."""
+    few, more = (
+        points.Sample(by_seed(mean, mean), True, "a", variance=mean * (1 - mean) / 50, test_rows=50)
+        for mean in (0.2, 0.34)
+    )
+    apart = points.apart_of(*map(points.logarithms, (few, more)))
+    assert apart is not None
+    assert apart.error == pytest.approx(((0.8 / 0.2 + 0.66 / 0.34) / 50) ** 0.5)
+    curves = (points.Sample({0: mean}, False, "a", error=20.0, is_of_curve=True) for mean in (1000.0, 3000.0))
+    apart = points.apart_of(*map(points.logarithms, curves))
+    assert apart is not None
+    assert apart.error == pytest.approx((0.02**2 + (0.02 / 3) ** 2) ** 0.5)
+
+
 def test_rows_are_selected_by_columns_and_parameters_and_a_solver_without_budget_stands_at_each() -> None:
     def row(solver: str, budget: int | None, **parameters: object) -> Record:
         named = {"experiment": "e", "dataset": "adult", "solver": solver, "kernel": "k", "budget_vectors": budget}

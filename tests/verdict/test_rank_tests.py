@@ -213,6 +213,14 @@ def test_the_interval_holds_the_shifts_that_are_not_refused(numbers):
         assert refused == (not low <= shift <= high)
 
 
+def test_large_numbers_make_no_ties_of_small_ones():
+    """What rounding is, is a matter of each pair, and of each number: seconds of a day say nothing of milliseconds."""
+    small = 1e-4 * np.arange(1, 7)
+    outcome = wilcoxon(np.array([1e6, *2 * small]), np.array([1e6 + 5, *small]))
+    assert (outcome.statistic, outcome.p_value) == (7.0, pytest.approx(0.296875))
+    assert friedman(np.array([[1e6, 2e-5, 1e-5]] * 4)).average_ranks == (3.0, 2.0, 1.0)
+
+
 def test_few_differences_have_no_interval():
     assert typical(np.arange(1.0, MIN_PAIRS)) is None
     assert wilcoxon(np.arange(1.0, MIN_PAIRS), np.zeros(MIN_PAIRS - 1)).p_value > LEVEL

@@ -80,6 +80,7 @@ def test_elsewhere_most_solvers_count_the_same():
     assert mismatches({"updates": 1001}, {}, ELSEWHERE) == ["updates: now 1001, baseline 1000, +0.1%"]
     assert mismatches({"test_error": 0.1501}, {}, ELSEWHERE) == ["test error, %: now 15.01, baseline 15, +0.01 points"]
     assert mismatches({"objective": 2.00001}, {}, ELSEWHERE) == ["objective: now 2.00001, baseline 2, +0.0005%"]
+    assert mismatches({"objective": -1.0}, {"objective": -2.0}) == ["objective: now -1, baseline -2, +50%"]
 
 
 def test_elsewhere_a_count_may_differ_by_what_its_solver_says():

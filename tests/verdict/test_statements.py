@@ -148,6 +148,14 @@ def test_alike_within_what_the_paper_says(within, verdict):
     assert judged(statement | {"each": {"dataset": "a"}, "within": within}, rows)[0] == verdict
 
 
+def test_what_is_exactly_as_far_as_allowed_is_alike():
+    """A tenth of 30% is 3 points, though 0.33 - 0.3 is more in the last bit."""
+    statement = {"kind": "alike", "quantity": "test_error", "of": {"solver": "smo"}, "than": {"solver": "smo"}}
+    statement["of"]["parameters"], statement["than"]["parameters"] = {"C": 1}, {"C": 2}
+    rows = [run(solver="smo", parameters={"C": c}, test_error=error) for c, error in ((1, 0.33), (2, 0.3))]
+    assert judged(statement | {"each": {"dataset": "a"}}, rows)[0] == Verdict.SUPPORTED
+
+
 def test_rows_of_one_experiment_beside_those_of_another():
     rows = runs({("a", "fw"): 2}, experiment="one") + runs({("a", "fw"): 9}, experiment="two")
     statement = {
@@ -582,6 +590,16 @@ def test_one_run_of_what_comes_out_the_same_each_time_refutes_a_trend():
     }
     assert judged(statement | {"of": {"solver": "smo"}}, rows("smo"))[0] == Verdict.CONTRADICTED
     assert judged(statement | {"of": {"solver": "sbp"}}, rows("sbp"))[0] == Verdict.INCONCLUSIVE
+
+
+def test_a_trend_on_one_dataset_is_of_pairs():
+    """Seeds that differ by more than the trend does hide no trend that each of them shows."""
+    rows = [
+        run(solver="sbp", seed=seed, parameters={"C": c}, kernel_evaluations=1000 * (seed + 1) + c * (50 + seed))
+        for seed in range(5) for c in (1, 2)
+    ]  # fmt: skip
+    statement = {"kind": "falling", "quantity": "kernel_evaluations", "of": {"solver": "sbp"}, "along": "C"}
+    assert judged(statement | {"each": {"dataset": "a", "C": [1, 2]}}, rows)[0] == Verdict.CONTRADICTED
 
 
 def test_a_slope_along_passes_begins_where_the_statement_says():

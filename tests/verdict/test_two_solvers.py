@@ -132,6 +132,20 @@ def test_what_the_seeds_cannot_tell_is_said(values, remark):
     assert (row.p_value is None) == (row.low is None) == (len(set(values)) == 1)
 
 
+def test_numbers_that_are_equal_but_for_rounding_do_not_differ(rng):
+    """Ties in every pair are no significant difference: not on a dataset, and not over several."""
+    records = [
+        replace(run(solver, seed, dataset, objective=value * factor), problem="hinge")
+        for dataset in "abcdefg" for seed, value in enumerate(rng.uniform(1, 2, 5))
+        for solver, factor in (("a", 1 + rng.uniform(1e-13, 3e-13)), ("b", 1.0))
+    ]  # fmt: skip
+    *single, whole = compared(records, quantities=("objective",))
+    assert {(row.effect, row.p_value, row.ties, row.remark) for row in single} == {
+        (1.0, None, 5, "equal at every seed")
+    }
+    assert (whole.effect, whole.p_value, whole.ties) == (1.0, 1.0, 7)
+
+
 def test_few_datasets_have_no_interval():
     records = [
         each for name in "de" for solver in "ab" for each in side(solver, [0.1 + (solver == name)], dataset=name)

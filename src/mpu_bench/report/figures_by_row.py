@@ -116,8 +116,11 @@ def against_budget(rows: Sequence[Row], _curves: Sequence[Row], _against: str | 
 
 def _budget_panel(dataset: str, rows: Sequence[Row], quantity: str, varied: Mapping[str, set[str]]) -> Panel:
     sizes = sorted({float(row.budget_vectors) for row in rows if row.budget_vectors})
-    groups = grouped(rows, lambda row: parts.label(row, varied))
-    series = [curve for label, points in groups.items() for curve in _budget_series(label, points, sizes, quantity)]
+    groups = grouped(rows, lambda row: (parts.label(row, varied), bool(row.budget_vectors)))
+    series = []
+    for (label, has_budget), points in groups.items():
+        name = label if has_budget or (label, True) not in groups else f"{label} without a budget"
+        series += _budget_series(name, points, sizes, quantity)
     levels = parts.constant_level(rows, dataset) if quantity == "test_error" else []
     highest = max(number for curve in series for number in curve.y)
     shown = tuple(level for level in levels if level.y <= highest)

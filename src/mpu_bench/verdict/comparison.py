@@ -209,7 +209,7 @@ def _fact_cell(cell: Cell, row: Summary, text: str) -> Cell:
     assert cell.measured is not None
     assert cell.published is not None
     assert cell.allowed is not None
-    agrees = abs(cell.measured - cell.published) <= cell.allowed
+    agrees = judge.is_within(abs(cell.measured - cell.published), cell.allowed)
     return with_difference(replace(cell, verdict=Verdict.REPRODUCED if agrees else Verdict.NOT_REPRODUCED))
 
 

@@ -15,7 +15,7 @@ from mpu_bench.config.rules import CriticalStatement, CurveStatement, Extent, Po
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable
 from mpu_bench.results.means import Summary, along
 from mpu_bench.verdict import rank_tests
-from mpu_bench.verdict.judge import rules
+from mpu_bench.verdict.judge import ROUNDED_UP, rules
 from mpu_bench.verdict.pairs import is_certain
 from mpu_bench.verdict.points import (
     Evidence,
@@ -140,7 +140,7 @@ def _along_the_axis(
     errors = np.hypot(of.errors[positions[0]], than.errors[positions[1]])
     is_near = statement.kind == "near"
     allowed = alike if is_near else tolerance_of
-    floor = np.array([allowed(statement.quantity, float(y)) for y in than.y])[positions[1]]
+    floor = ROUNDED_UP * np.array([allowed(statement.quantity, float(y)) for y in than.y])[positions[1]]
     wrong = np.abs(below) if is_near else -below if statement.kind == "below" else below
     excess = wrong - floor if is_near else wrong  # what noise would have to explain
     noise = rules().statements.standard_errors * np.nan_to_num(errors, nan=math.inf)

@@ -168,6 +168,7 @@ def rules() -> Rules:
 
 _PERCENT = 100.0
 _ROUNDING = 1e-12  # relative; what sums in another order may differ by
+ROUNDED_UP = 1 + 1e-9  #: times which a tolerance is, for the rounding of what is held to it
 
 
 class Sample(NamedTuple):
@@ -270,19 +271,19 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
     off = abs(measured.mean - published.mean)
     if deterministic:
         return Judgement(
-            Verdict.REPRODUCED if _within(off, floor) else Verdict.NOT_REPRODUCED,
+            Verdict.REPRODUCED if is_within(off, floor) else Verdict.NOT_REPRODUCED,
             floor,
             remark="nothing in it is random",
         )
     few = measured.runs < rules().least_runs and published.deviation is None
     if measured.deviation is None or few:
         remark = "a single run" if measured.runs == 1 else f"{measured.runs} runs"
-        return Judgement(Verdict.REPRODUCED if _within(off, floor) else Verdict.INCONCLUSIVE, floor, remark=remark)
+        return Judgement(Verdict.REPRODUCED if is_within(off, floor) else Verdict.INCONCLUSIVE, floor, remark=remark)
     deviations = (published.deviation if published.deviation is not None else measured.deviation, measured.deviation)
     squares = [s * s / n for s, n in zip(deviations, (published.runs, measured.runs), strict=True)]
     error = math.sqrt(sum(squares))
     allowed = max(floor, min(_cap(published.mean, tolerance), rules().standard_errors * error))
-    if _within(off, allowed):
+    if is_within(off, allowed):
         return Judgement(Verdict.REPRODUCED, allowed)
     if not error:
         return Judgement(Verdict.NOT_REPRODUCED, allowed, 0.0)
@@ -298,8 +299,9 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
     )
 
 
-def _within(off: float, allowed: float) -> bool:
-    return off <= allowed * (1 + 1e-9)
+def is_within(off: float, allowed: float) -> bool:
+    """Return whether a difference is no more than is allowed, but for rounding: that of 33% and 30% is 3%."""
+    return off <= allowed * ROUNDED_UP
 
 
 def _cap(published: float, tolerance: Tolerance) -> float:
@@ -358,10 +360,10 @@ def judge_ratio(interval: tuple[float, float], measured: Seconds, printed_error:
     times = max(ratio / high, low / ratio if ratio else math.inf, 1.0)
     if measured.runs < (least := rules().ratios.least_runs):
         return Judgement(Verdict.INCONCLUSIVE, remark=f"{measured.runs} of {least} runs whose seconds count")
-    if times <= rules().ratios.agrees:
+    if is_within(times, rules().ratios.agrees):
         return Judgement(Verdict.REPRODUCED)
     scatter = math.exp(rules().standard_errors * math.hypot(measured.error, printed_error))
-    if times <= wide:
+    if is_within(times, wide):
         return Judgement(Verdict.WITHIN_5X)
     if times <= wide * scatter:
         return Judgement(Verdict.INCONCLUSIVE, remark=f"its scatter is {scatter:.2g} times")
@@ -373,5 +375,5 @@ def judge_recomputed(published: str, recomputed: float, is_p_value: bool) -> Jud
     number = float(published)
     allowed = rules().recomputed.p_value * number if is_p_value else half_unit(published)
     return Judgement(
-        Verdict.REPRODUCED if _within(abs(recomputed - number), allowed) else Verdict.NOT_REPRODUCED, allowed
+        Verdict.REPRODUCED if is_within(abs(recomputed - number), allowed) else Verdict.NOT_REPRODUCED, allowed
     )

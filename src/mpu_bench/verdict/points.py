@@ -175,7 +175,7 @@ def verdict_at(of: Difference | None, floor: float = 0.0, *, beyond_noise: bool 
     """
     if of is None:
         return Verdict.NOT_RUN
-    if -floor <= of.mean <= 0:
+    if of.mean <= 0 and judge.is_within(-of.mean, floor):
         return None
     if of.mean > 0 and not beyond_noise:
         return Verdict.SUPPORTED
@@ -339,9 +339,11 @@ def _error_of(sample: Sample) -> float | None:
 
 
 def logarithms(sample: Sample) -> Sample:
-    """Return the sample of the logarithms of its values; none where one of them has none."""
-    values = sample.values if min(sample.values.values(), default=0.0) > 0 else {}
-    return sample._replace(values={key: math.log(value) for key, value in values.items()})
+    """Return the sample of the logarithms of its values, with its relative errors; none where one has none."""
+    if min(sample.values.values(), default=0.0) <= 0:
+        return sample._replace(values={})
+    values = {key: math.log(value) for key, value in sample.values.items()}
+    return scaled(sample, 1 / sample.mean)._replace(values=values)
 
 
 def _over(
@@ -366,17 +368,13 @@ class Entry(NamedTuple):
     sample: Sample
 
 
-def entry_at(statement: TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]) -> Entry:
-    """Return what the quantity of a statement comes to at one of the points that it goes along."""
+def sample_at(
+    statement: NumberStatement | TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]
+) -> Sample:
+    """Return what the quantity of a statement comes to at one of its points."""
+    over = None if isinstance(statement, NumberStatement) else statement.over
     rows = runs_at(evidence, statement.of, point)
-    sample = _over(rows, statement.over, statement.quantity, evidence, point)
-    return Entry(point, _with_test_rows(sample, statement.quantity, evidence))
-
-
-def sample_at(statement: NumberStatement, evidence: Evidence, point: Mapping[str, Any]) -> Sample:
-    """Return what the quantity of a statement on a number comes to at a point."""
-    rows = runs_at(evidence, statement.of, point)
-    return _with_test_rows(_over(rows, None, statement.quantity, evidence, point), statement.quantity, evidence)
+    return _with_test_rows(_over(rows, over, statement.quantity, evidence, point), statement.quantity, evidence)
 
 
 def words_of(where: Where) -> str:

@@ -25,7 +25,7 @@ Ties = Literal["as ties", "as computed"]
 LEVEL = 0.05  #: of significance
 #: with fewer pairs, not even differences of one sign alone are significant: they have a probability of 2 / 2^N
 MIN_PAIRS = 1 + math.ceil(math.log2(1 / LEVEL))
-_DIGITS = 9  # of the larger number: what a difference has beyond them is rounding
+_DIGITS = 9  # of the larger number of a pair: what its difference has beyond them is rounding
 # Of pairs. The exact probability takes about N^3 / 2 additions, here 0.3 seconds; the normal one is then off by a
 # thousandth of itself where p is a few hundredths.
 _EXACT_PAIRS = 500
@@ -118,7 +118,7 @@ def wilcoxon(
         raise StoreError("there is no pair of values to compare")
     differences = first - second
     if ties == "as ties":
-        differences = _rounded(differences, float(max(np.abs(first).max(), np.abs(second).max())))
+        differences = _rounded(differences, np.maximum(np.abs(first), np.abs(second)))
     ranks = scipy.stats.rankdata(np.abs(differences))
     positive, negative = float(ranks[differences > 0].sum()), float(ranks[differences < 0].sum())
     counted = ranks[differences != 0]
@@ -180,9 +180,10 @@ def _nearly_at_most(ranks: NDArray[np.float64], largest: float) -> float:
     return float(scipy.stats.norm.cdf((largest - ranks.sum() / 2) / (np.sqrt(ranks @ ranks) / 2)))
 
 
-def _rounded(differences: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
-    """Return numbers, or differences of such, up to `largest` without the digits that are rounding only."""
-    return np.round(differences, _DIGITS - int(np.ceil(np.log10(largest)))) if largest > 0 else differences
+def _rounded(numbers: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers of some sizes, or differences of such, without the digits that are rounding only."""
+    digits = _DIGITS - np.ceil(np.log10(np.where(sizes > 0, sizes, 1.0)))
+    return np.array([round(float(number), int(kept)) for number, kept in zip(numbers, digits, strict=True)])
 
 
 def friedman(
@@ -208,7 +209,7 @@ def friedman(
     datasets, k = values.shape
     if datasets < 2 or k < 2:
         raise StoreError(f"Friedman's test needs two datasets and two solvers; there are {datasets} and {k}")
-    rounded = np.array([_rounded(row, float(np.abs(row).max())) for row in values])
+    rounded = np.array([_rounded(row, np.abs(row)) for row in values])
     ranks = scipy.stats.rankdata(rounded if best == "lowest" else -rounded, axis=1)
     average = ranks.mean(axis=0)
     maximum = datasets * (k - 1)  # the statistic where all datasets rank alike

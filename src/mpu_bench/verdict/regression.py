@@ -174,7 +174,7 @@ def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> 
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []
     form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
-    return [Mismatch(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / b:+.3g}%" if b else "")]
+    return [Mismatch(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / abs(b):+.3g}%" if b else "")]
 
 
 def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[Mismatch]:

@@ -27,7 +27,7 @@ from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparabl
 from mpu_bench.results.means import Summary, along
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
-from mpu_bench.verdict.judge import rules
+from mpu_bench.verdict.judge import is_within, rules
 from mpu_bench.verdict.pairs import Difference, by_pair, difference, p_value_of
 from mpu_bench.verdict.points import (
     Entry,
@@ -37,7 +37,6 @@ from mpu_bench.verdict.points import (
     alike,
     apart_of,
     curve_at,
-    entry_at,
     logarithms,
     name_of,
     points_of,
@@ -48,7 +47,6 @@ from mpu_bench.verdict.points import (
     selected,
     stopped_before,
     tolerance_of,
-    unpaired_of,
     verdict_at,
     why_not_judged,
     with_variance,
@@ -172,11 +170,11 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
 def _near(between: Difference | None, allowed: float) -> Verdict | None:
     if between is None:
         return Verdict.NOT_RUN
-    if abs(between.mean) <= allowed:
+    if is_within(abs(between.mean), allowed):
         return Verdict.SUPPORTED
     if between.least is None:
         return Verdict.INCONCLUSIVE
-    return Verdict.CONTRADICTED if abs(between.least) > allowed else None
+    return None if is_within(abs(between.least), allowed) else Verdict.CONTRADICTED
 
 
 @points_of.register
@@ -185,21 +183,20 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
     series: dict[str, list[Entry]] = {}
     for point in statement.points():
         rest = {name: value for name, value in point.items() if name != statement.along}
-        series.setdefault(name_of(rest), []).append(entry_at(statement, evidence, point))
+        series.setdefault(name_of(rest), []).append(Entry(point, sample_at(statement, evidence, point)))
     points = []
     for name, entries in series.items():
         for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.sample, after.sample
-            if reason := _why_no_step(statement.quantity, before, after):
+            if reason := why_not_judged(statement.quantity, name_of(before.point), low, high):
                 points.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
                 continue
-            if not low.values or not high.values:
+            if (apart := apart_of(low, high)) is None:
                 points.append(Point(whole, Verdict.NOT_RUN))
                 continue
-            between = unpaired_of(low, high)
-            signed = between._replace(mean=sign * between.mean)
+            signed = apart._replace(mean=sign * apart.mean)
             beyond_noise = statement.most or low.test_rows > 0
             verdict = verdict_at(signed, _floor(statement, low.mean), beyond_noise=beyond_noise)
             points.append(Point(whole, verdict, f"{low.mean:.4g} to {high.mean:.4g}"))
@@ -211,13 +208,6 @@ def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
     measured = [entry for entry in entries if entry.sample.values]
     usable = measured if len(measured) > 1 else entries
     return [usable[0], usable[-1]]
-
-
-def _why_no_step(quantity: str, before: Entry, after: Entry) -> str:
-    low, high = before.sample, after.sample
-    if not low.values or not high.values:
-        return why_disturbed(quantity, low.runs, high.runs) if low.runs and high.runs else ""
-    return low.reason or high.reason or why_not_comparable(quantity, name_of(before.point), high.runs, low.runs)
 
 
 def _steps(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
@@ -258,7 +248,8 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
     if statement.against in _ALONG_CURVES:  # of the same runs
         return why_disturbed(statement.quantity, runs_of(_curves(statement, evidence, members)))
-    measured = [entry for member in members if (entry := entry_at(statement, evidence, member)).sample.values]
+    entries = [Entry(member, sample_at(statement, evidence, member)) for member in members]
+    measured = [entry for entry in entries if entry.sample.values]
     sides = [entry.sample.runs for entry in measured]
     other = name_of(measured[0].point) if measured else ""
     reasons = [entry.sample.reason for entry in measured] + [why_not_comparable(statement.quantity, other, *sides)]
@@ -282,7 +273,7 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
         position = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
-        values = entry_at(statement, evidence, point).sample.values
+        values = sample_at(statement, evidence, point).values
         for key, value in values.items() if len(position) == 1 else ():
             of_seed.setdefault(key, {})[position.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)

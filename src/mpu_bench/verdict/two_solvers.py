@@ -344,9 +344,7 @@ def _on_dataset(dataset: str, subject: _Subject, pairs: _Array, unit: str) -> Co
 
 def _over_datasets(subject: _Subject, rows: Sequence[Comparison]) -> Comparison:
     pairs = np.array([(row.first, row.second) for row in rows])
-    differences = np.array([row.effect for row in rows])
-    if not _is_difference(subject.quantity):
-        differences = np.log(differences)
+    differences = _differences(subject.quantity, pairs)
     middle = typical(differences) or (float(np.median(differences)), None, None)
     p_value = wilcoxon(differences, np.zeros(len(rows))).p_value
     few = f"too few datasets: {len(rows)} of {MIN_PAIRS} needed"
@@ -354,10 +352,10 @@ def _over_datasets(subject: _Subject, rows: Sequence[Comparison]) -> Comparison:
 
 
 def _differences(quantity: str, pairs: _Array) -> _Array:
-    """Return differences of a quantity, or of its logarithms."""
+    """Return differences of a quantity, or of its logarithms, without those that are rounding."""
     values = pairs if _is_difference(quantity) else np.log(pairs)
-    differences: _Array = values[:, 0] - values[:, 1]
-    return differences
+    is_tie = np.ptp(pairs, axis=1) <= _ROUNDING * np.abs(pairs).max(axis=1)
+    return np.where(is_tie, 0.0, values[:, 0] - values[:, 1])
 
 
 def _row(
@@ -370,8 +368,7 @@ def _row(
     is_difference = _is_difference(subject.quantity)
     effect, low, high = (number if is_difference or number is None else math.exp(number) for number in estimate[:3])
     means = pairs.mean(axis=0) if is_difference else np.exp(np.log(pairs).mean(axis=0))
-    off = pairs[:, 0] - pairs[:, 1]
-    off[np.abs(off) <= _ROUNDING * np.abs(pairs).max(axis=1)] = 0.0
+    off = _differences(subject.quantity, pairs)
     better, worse = (off > 0, off < 0) if subject.better == "higher" else (off < 0, off > 0)
     assert effect is not None
     return Comparison(
