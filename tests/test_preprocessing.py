@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from mpu_bench.core.rows import Dense, Ones, Sparse, to_scipy
 from mpu_bench.errors import DataError
@@ -60,6 +61,11 @@ def test_a_table() -> None:
 
 def test_rows_without_their_label() -> None:
     assert dense(TABLE.rows(RAW.drop(columns="y")), 4).tolist() == EXPECTED
+
+
+def test_vectors_are_not_multiplied_by_zero() -> None:
+    with pytest.raises(ValidationError, match="multiply_by must not be 0, which would leave nothing of the rows"):
+        Vectors(features_in=3, multiply_by=0.0)
 
 
 @pytest.mark.parametrize("more", [{}, {"unit_rows": True}, {"augment": 0.5}, {"unit_rows": True, "augment": 2.0}])

@@ -279,6 +279,8 @@ class Vectors(Strict):
     def _fits(self) -> Self:
         if self.kept is not None and any(a >= b for a, b in itertools.pairwise((-1, *self.kept, self.features_in))):
             raise ValueError("the columns that are kept must rise and be among those that are there")
+        if self.multiply_by == 0:
+            raise ValueError("multiply_by must not be 0, which would leave nothing of the rows")
         left = self.features_in if self.kept is None else len(self.kept)
         if any(scale is not None and len(scale) != left for scale in (self.shift, self.width)):
             raise ValueError(f"shift and width must have one number for each of the {left} columns")

@@ -173,6 +173,12 @@ def test_no_threshold_is_better_than_the_best_one(metric: str, seed: int, share:
     assert score(best_threshold(metric, labels, scores)) == pytest.approx(best)
 
 
+def test_a_threshold_lies_below_the_upper_of_two_scores_next_to_each_other() -> None:
+    scores = np.array([[0.3], [np.nextafter(0.3, 1.0)]])
+    threshold = best_threshold("accuracy", np.array([0, 1], np.int32), scores)
+    assert labels_of(scores - threshold).tolist() == [0, 1]
+
+
 def test_scores_that_are_alike_have_no_threshold() -> None:
     assert best_threshold("f1", np.array([0, 1, 1], np.int32), np.full((3, 1), 0.5)) == 0.0
     with pytest.raises(ValueError, match="no threshold makes 'auc' better"):

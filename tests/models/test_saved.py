@@ -42,9 +42,15 @@ def test_probabilities_are_saved(name: str, tmp_path: Path) -> None:
     assert np.array_equal(load(path).predict_proba(raw_rows()), model.predict_proba(raw_rows()))
     with pytest.raises(DataError, match="the model has no probabilities"):
         saved(name).predict_proba(raw_rows())
-    saved(name, sigmoids=Sigmoids((1.0, 1.0), (0.0, 0.0))).save(path)
+    saved(name, sigmoids=Sigmoids((1.0,) * 4, (0.0,) * 4)).save(path)
     with pytest.raises(DataError, match="the sigmoids are not as many as the scores"):
         load(path)
+
+
+def test_two_classes_may_have_a_score_and_a_sigmoid_each(tmp_path: Path) -> None:
+    model = SavedModel(linear(2), Classes.of([0, 1]), FEATURES, sigmoids=Sigmoids((1.0, 2.0), (0.0, -1.0)))
+    model.save(tmp_path / "m.mpu")
+    assert np.array_equal(load(tmp_path / "m.mpu").predict_proba(raw_rows()), model.predict_proba(raw_rows()))
 
 
 def test_a_file_without_what_is_new_is_one_that_earlier_versions_read(tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def best_threshold(metric: str, labels: Labels, scores: Scores) -> float:
     true, false = (counts[0, :-1] for counts in _counts_above(positive, marks, np.ones((1, len(labels)))))
     values, positives = np.unique(marks)[::-1], int(positive.sum())
     negatives = len(labels) - positives
-    middles = (values[1:] + values[:-1]) / 2
+    below = np.nextafter(values[:-1], -np.inf)  # a middle may be rounded to the upper score
+    middles = np.minimum(values[1:] / 2 + values[:-1] / 2, below)
     match metric:
         case "accuracy":
             by_threshold = (true + negatives - false) / len(labels)
@@ -243,14 +244,9 @@ def errors_by_class(predicted: Labels | None, labels: Labels, classes: int) -> d
     """
     if predicted is None:
         return dict.fromkeys(("constant_error", "balanced_error", "positives_found"))
-    examples = np.bincount(labels, minlength=classes)
-    right = np.bincount(labels[predicted == labels], minlength=classes)
-    recalls = right / np.maximum(examples, 1)
-    return {
-        "constant_error": float(1 - examples.max() / len(labels)),
-        "balanced_error": float(np.mean(1 - recalls[examples > 0])),
-        "positives_found": float(recalls[1]) if classes == 2 and examples[1] else None,
-    }
+    confusion = Confusion.of(classes)
+    confusion.add(labels, predicted)
+    return confusion.by_class()
 
 
 @dataclass
@@ -286,6 +282,10 @@ class Confusion:
 
     def by_class(self) -> dict[str, float | None]:
         """Return what `errors_by_class` does."""
-        labels = np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts.sum(axis=1))
-        predicted = np.concatenate([np.repeat(np.arange(len(row), dtype=np.int32), row) for row in self.counts])
-        return errors_by_class(predicted, labels, len(self.counts))
+        examples = self.counts.sum(axis=1)
+        recalls = np.diag(self.counts) / np.maximum(examples, 1)
+        return {
+            "constant_error": float(1 - examples.max() / self.rows),
+            "balanced_error": float(np.mean(1 - recalls[examples > 0])),
+            "positives_found": float(recalls[1]) if len(examples) == 2 and examples[1] else None,
+        }

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from mpu_bench.core.models import Model, finite_scores, labels_of
 from mpu_bench.core.rows import Rows
+from mpu_bench.core.validation import score_counts
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
 from mpu_bench.models import format as model_file
@@ -315,6 +316,7 @@ def _check_counts(saved: SavedModel) -> None:
     features = saved.raw_features if saved.preprocessing is None else saved.preprocessing.features
     if features != saved.raw_features or (saved.columns is not None and len(saved.columns) != saved.raw_features):
         raise ValueError("the features are not as many as the columns")
-    scores = 1 if len(saved.classes) == 2 else len(saved.classes)
-    if saved.sigmoids is not None and not len(saved.sigmoids.slopes) == len(saved.sigmoids.intercepts) == scores:
-        raise ValueError("the sigmoids are not as many as the scores")
+    if saved.sigmoids is not None:
+        slopes, intercepts = len(saved.sigmoids.slopes), len(saved.sigmoids.intercepts)
+        if slopes != intercepts or slopes not in score_counts(len(saved.classes)):
+            raise ValueError("the sigmoids are not as many as the scores")

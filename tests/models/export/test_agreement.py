@@ -33,7 +33,7 @@ from model_examples import (
 )
 from mpu_bench.core.models import KernelModel, LinearModel
 from mpu_bench.core.rows import Dense
-from mpu_bench.core.voting import combined
+from mpu_bench.core.voting import MulticlassModel, combined
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.models.classes import Classes
@@ -47,7 +47,7 @@ from mpu_bench.models.export.device import DEVICES, PROGRAMS
 from mpu_bench.models.export.portable import dense_features, portable, too_coarse
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
-from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
 pytestmark = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
 
@@ -363,6 +363,52 @@ def test_a_word_that_no_row_at_hand_has_is_one() -> None:
     source = fixed_source(exported, how, few.features, "it")
     raw = pd.DataFrame({"a": [-20.0, 20.0], "b": ["yes", "no"]})
     assert not compared(exported, source, at_hand(model, raw), how).differ
+
+
+def test_a_fill_that_no_row_at_hand_has_is_held() -> None:
+    columns = (NumberColumn(name="a", fill=-100.0), NumberColumn(name="b"), NumberColumn(name="c", shift=5.0, fill=9.0))
+    model = SavedModel(LinearModel(np.array([[1.0, 60.0, 1.0]])), Classes.of(UNUSUAL), 3, Table(columns=columns))
+    few = at_hand(model, pd.DataFrame({"a": [-1.0, 1.0], "b": [-1.0, 2.0], "c": [4.0, 6.0]}))
+    exported = portable(model)
+    how = fixed_point(exported, few.features)
+    source = fixed_source(exported, how, few.features, "it")
+    raw = pd.DataFrame({"a": [np.nan, np.nan, 1.0], "b": [1.5, 1.8, -0.04], "c": [5.0, np.nan, np.nan]})
+    assert not compared(exported, source, at_hand(model, raw), how).differ
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_rows_of_any_size_get_unit_length(size: float) -> None:
+    """Single precision has no square of 1e-30 and none of 1e30."""
+    raw = np.concatenate([raw_rows(), np.zeros((1, FEATURES), np.float32)]).astype(np.float64) * size
+    numbers = tuple(NumberColumn(name=name) for name in "abcde")
+    for steps, rows in (
+        (Vectors(features_in=FEATURES, unit_rows=True), raw),
+        (Table(columns=numbers, unit_rows=True), pd.DataFrame(raw, columns=list("abcde"))),
+    ):
+        found = in_float(SavedModel(linear(), Classes.of([0, 1]), FEATURES, steps), rows)
+        assert not found.differ
+        assert found.largest_difference is not None
+        assert found.largest_difference < 2e-5
+
+
+def test_vectors_that_are_scaled_without_a_shift_are_told_apart() -> None:
+    """Single precision has no width of 1e39, and few digits near 1e-42."""
+    widths = (1e39, 1e-42, 1.0, 1.0, 1.0)
+    model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, Vectors(features_in=FEATURES, width=widths))
+    found = in_float(model, raw_rows().astype(np.float64) * (1e38, *widths[1:]))
+    assert not found.differ
+    assert found.largest_difference is not None
+    assert found.largest_difference < 2e-5
+
+
+def test_a_vote_of_another_kind_is_refused() -> None:
+    class Other(MulticlassModel):
+        """Scores otherwise."""
+
+    ours: Any = saved("linear ovo").model
+    model = SavedModel(Other(ours.machines, ours.pairs, 3), Classes.of([0, 1, 2]), FEATURES)
+    with pytest.raises(DataError, match="a model of type Other cannot be exported"):
+        portable(model)
 
 
 @pytest.mark.parametrize("far", [-60.0, -300.0])

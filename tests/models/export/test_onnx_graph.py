@@ -37,7 +37,7 @@ from mpu_bench.models.export.onnx_graph import onnx_bytes, runtime_answers
 from mpu_bench.models.export.portable import portable
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
-from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
+from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table, Vectors
 
 
 def check(model: SavedModel, raw: Any) -> None:
@@ -180,3 +180,9 @@ def test_columns_of_tiny_and_of_huge_numbers_are_told_apart(width: float) -> Non
     table = Table(columns=tuple(NumberColumn(name=name, shift=width, width=width) for name in "abcde"))
     model = SavedModel(linear(), Classes.of([0, 1]), FEATURES, table)
     check(model, pd.DataFrame(width * (1 + raw_rows().astype(np.float64)), columns=list("abcde")))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_rows_of_any_size_get_unit_length(size: float) -> None:
+    raw = np.concatenate([raw_rows(), np.zeros((1, FEATURES), np.float32)]).astype(np.float64) * size
+    check(SavedModel(linear(), Classes.of([0, 1]), FEATURES, Vectors(features_in=FEATURES, unit_rows=True)), raw)

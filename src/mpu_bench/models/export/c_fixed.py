@@ -56,52 +56,56 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
     largest = 2 ** (bits - spare) - 1
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
     word = float(any(isinstance(column, CategoricalColumn) for column in model.columns))  # though no row has one
-    maximum = max(float(np.abs(features).max(initial=0.0)), vectors, word)
+    fills = _fills(model)
+    numbers = [source for source in model.sources if isinstance(source, tuple) and source[0] in fills]
+    filled = [abs(fills[column] - shift) / width for column, shift, width in numbers]
+    maximum = max(float(np.abs(features).max(initial=0.0)), vectors, word, *filled)
     power = power_of_two(largest, maximum if maximum > 0 else 1.0)
-    powers = tuple(_input_power(model, index, features, maximum, power) for index in range(len(model.columns)))
-    return FixedPoint(bits, largest, power, powers)
+    return FixedPoint(bits, largest, power, _input_powers(model, features, maximum, power))
 
 
 def _check_possible(model: Portable) -> None:
     steps: Any = model.saved.preprocessing
     if steps is not None and steps.unit_rows:
         raise DataError("fixed point: rows are divided by their norms, which integers do not; export floats")
-    if steps is not None and getattr(steps, "multiply_by", 1.0) == 0:
-        raise DataError("fixed point: the preprocessing multiplies by zero")
 
 
 def _is_copied(model: Portable) -> bool:
     """Return whether the features are the columns as they are."""
     sources = model.sources
     plain = all(source == (index, 0.0, 1.0) for index, source in enumerate(sources))
-    return plain and len(sources) == len(model.columns) and not any(_fill(column) for column in model.columns)
+    return plain and len(sources) == len(model.columns) and not _fills(model)
 
 
-def _fill(column: Any) -> bool:
-    return isinstance(column, NumberColumn) and column.fill is not None
+def _fills(model: Portable) -> dict[int, float]:
+    """Return what stands for a missing number, by the index of its column."""
+    columns = enumerate(model.columns)
+    return {i: column.fill for i, column in columns if isinstance(column, NumberColumn) and column.fill is not None}
 
 
-def _input_power(model: Portable, index: int, features: NDArray[np.float32], maximum: float, power: int) -> int:
-    if isinstance(model.columns[index], CategoricalColumn):
-        return 0
+def _input_powers(model: Portable, features: NDArray[np.float32], maximum: float, power: int) -> tuple[int, ...]:
+    """Return the power of two for every column of a row: 0 for words and for what becomes 0."""
     if _is_copied(model):
-        _check_distinct(model.columns[index].name, features[:, index].astype(np.float64), power)
-        return power
-    largest, apart = 0.0, np.zeros(1)
-    for number, source in enumerate(model.sources):
-        if isinstance(source, tuple) and source[0] == index and source[2] != WIDTH_OF_CONSTANT:
-            _, shift, width = source
-            apart = features[:, number].astype(np.float64) * width
-            values = np.abs(apart + shift).max(initial=0.0)
-            largest = max(largest, float(values), abs(shift), abs(width) * maximum * _SMALLEST_SHARE)
-    if not largest:
-        return 0
+        for column, values in zip(model.columns, features.T, strict=False):
+            _check_distinct(column.name, values.astype(np.float64), power)
+        return (power,) * len(model.columns)
+    powers, fills = [0] * len(model.columns), _fills(model)
+    for source, values in zip(model.sources, features.T, strict=False):
+        if isinstance(source, tuple) and source[2] != WIDTH_OF_CONSTANT:
+            index, shift, width = source
+            apart = values.astype(np.float64) * width
+            values_at_hand = float(np.abs(apart + shift).max(initial=0.0))
+            least = max(abs(shift), abs(fills.get(index, 0.0)), abs(width) * maximum * _SMALLEST_SHARE)
+            powers[index] = _column_power(model.columns[index].name, max(values_at_hand, least))
+            _check_distinct(model.columns[index].name, apart, powers[index])
+    return tuple(powers)
+
+
+def _column_power(column: str, largest: float) -> int:
     try:
-        power = power_of_two(LARGEST_INPUT, largest * HEADROOM)
+        return power_of_two(LARGEST_INPUT, largest * HEADROOM) if largest else 0
     except DataError as error:
-        raise DataError(f"{error}: column '{model.columns[index].name}'") from None
-    _check_distinct(model.columns[index].name, apart, power)
-    return power
+        raise DataError(f"{error}: column '{column}'") from None
 
 
 def _check_distinct(column: str, values: NDArray[np.float64], power: int) -> None:
@@ -198,12 +202,8 @@ def _scaled_steps(model: Portable, how: FixedPoint, constants: Constants) -> lis
         constants.add("int16_t", "number_factors", factors)
         constants.add("uint8_t", "number_downs", downs)
         body += [f"for (j = 0; j < {len(numbers)}; j++) {{", "  int32_t value = row[number_columns[j]];"]
-        if any(_fill(column) for column in model.columns):
-            fills = [
-                (column.fill or 0.0) * 2.0**power
-                for column, power in zip(model.columns, how.input_powers, strict=True)
-                if isinstance(column, NumberColumn)
-            ]
+        if known := _fills(model):
+            fills = [known.get(column, 0.0) * 2.0 ** how.input_powers[column] for _, column, *_ in numbers]
             constants.add("int16_t", "number_fills", [_rounded(fill, LARGEST_INPUT) for fill in fills])
             body.append(f"  if (value == {MISSING}) value = number_fills[j];")
         body.append("  value = (value - number_shifts[j]) * number_factors[j];")

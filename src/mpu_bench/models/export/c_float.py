@@ -163,7 +163,9 @@ def _steps(model: Portable, constants: Constants, kind: str) -> str:
     prepared = model.saved.preprocessing
     if isinstance(prepared, Table):
         body = _table_steps(model, constants, kind)
-        body += _unit_rows(model.made_of_columns) if prepared.unit_rows else []
+        if prepared.unit_rows:
+            body += _norm("x[j]", model.made_of_columns, "float")
+            body.append(f"for (j = 0; j < {model.made_of_columns}; j++) x[j] = x[j] / most / norm;")
     elif isinstance(prepared, Vectors):
         body = _vector_steps(prepared, model, constants, kind)
     else:
@@ -207,11 +209,8 @@ def _vector_steps(steps: Vectors, model: Portable, constants: Constants, kind: s
     factor = f" * {number(steps.multiply_by, kind)}" if steps.multiply_by != 1.0 else ""
     factor += f" / {number(steps.divide_by, kind)}" if steps.divide_by != 1.0 else ""
     if steps.unit_rows:  # of all columns, before some are left out
-        root = "sqrt" if kind == "double" else "sqrtf"
-        body += [f"{kind} sum = 0, norm;"]
-        body += [f"for (j = 0; j < {steps.features_in}; j++) {{ {kind} v = row[j]{factor}; sum += v * v; }}"]
-        body += [f"norm = sum > 0 ? {root}(sum) : 1;"]
-        factor += " / norm"
+        body += _norm(f"row[j]{factor}", steps.features_in, kind)
+        factor += " / most / norm"
     source = "row[j]"
     if columns != list(range(len(columns))):
         constants.indices("kept_columns", columns, steps.features_in)
@@ -227,11 +226,15 @@ def _vector_steps(steps: Vectors, model: Portable, constants: Constants, kind: s
     return body
 
 
-def _unit_rows(features: int) -> list[str]:
+def _norm(value: str, features: int, kind: str) -> list[str]:
+    """Return the code of a row's largest number, and of its norm over that: so no square overflows or vanishes."""
+    f = "" if kind == "double" else "f"
     return [
-        "float sum = 0.0f;",
-        f"for (j = 0; j < {features}; j++) sum += x[j] * x[j];",
-        f"if (sum > 0.0f) {{ sum = sqrtf(sum); for (j = 0; j < {features}; j++) x[j] /= sum; }}",
+        f"{kind} most = 0, sum = 0, norm;",
+        f"for (j = 0; j < {features}; j++) {{ {kind} size = fabs{f}({value}); if (size > most) most = size; }}",
+        "if (most == 0) most = 1;",
+        f"for (j = 0; j < {features}; j++) {{ {kind} part = {value} / most; sum += part * part; }}",
+        f"norm = sum > 0 ? sqrt{f}(sum) : 1;",
     ]
 
 

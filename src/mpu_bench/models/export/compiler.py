@@ -97,8 +97,8 @@ def called(command: Sequence[str], stdin: bytes = b"", codes: Sequence[int] = (0
     Parameters
     ----------
     command : sequence of str
-    given : bytes
-        That it reads.
+    stdin : bytes
+        What it reads.
     codes : sequence of int
         Exit codes that are answers.
 

@@ -205,9 +205,12 @@ def _vector_steps(graph: _Graph, model: Portable, steps: Vectors) -> str:
 
 
 def _unit_rows(graph: _Graph, values: str, kind: type[np.floating[Any]]) -> str:
-    norms = graph.call("ReduceL2", [values], axes=[1], keepdims=1)
-    is_zero = graph.call("Equal", [norms, graph.constant(0.0, kind)])
-    return graph.call("Div", [values, graph.call("Where", [is_zero, graph.constant(1.0, kind), norms])])
+    """Divide rows by their largest number first, so that no square overflows or vanishes."""
+    most = graph.call("ReduceMax", [graph.call("Abs", [values])], axes=[1], keepdims=1)
+    is_zero = graph.call("Equal", [most, graph.constant(0.0, kind)])
+    parts = graph.call("Div", [values, graph.call("Where", [is_zero, graph.constant(1.0, kind), most])])
+    norms = graph.call("ReduceL2", [parts], axes=[1], keepdims=1)  # at least 1, but of a row of zeros
+    return graph.call("Div", [parts, graph.call("Max", [norms, graph.constant(1.0, kind)])])
 
 
 def _with_constants(graph: _Graph, model: Portable, features: str) -> str:

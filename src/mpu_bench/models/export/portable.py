@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,14 +76,9 @@ class Portable:
 
         The steps on rows are taken in this type, and all that follows in single precision.
         """
-        scales: list[tuple[float, float]] = []
-        if isinstance(self.saved.preprocessing, Table):
-            scales = [(column.shift, column.width) for column in self.columns if isinstance(column, NumberColumn)]
-        elif self.steps is not None and self.steps.shift is not None:
-            widths = self.steps.width or itertools.repeat(1.0)
-            scales = list(zip(self.steps.shift, widths, strict=False))
+        scales = [(abs(source[1]), abs(source[2])) for source in self.sources if isinstance(source, tuple)]
         is_far = any(
-            abs(shift) * _ROUNDING > _MAX_ROUNDING * width or not _SMALLEST_WIDTH <= width <= _LARGEST_WIDTH
+            shift * _ROUNDING > _MAX_ROUNDING * width or not _SMALLEST_WIDTH <= width <= _LARGEST_WIDTH
             for shift, width in scales
             if width != WIDTH_OF_CONSTANT
         )
@@ -162,11 +156,11 @@ def portable(saved: SavedModel) -> Portable:
         If its kernel or its type is none of the project's.
     """
     model: Any = saved.model
-    pairs = model.pairs if isinstance(model, MulticlassModel) else None
-    machines: Any = model.machines if isinstance(model, MulticlassModel) else model
+    is_vote = type(model) is MulticlassModel  # a subclass scores otherwise
+    pairs, machines = (model.pairs, model.machines) if is_vote else (None, model)
     steps = saved.preprocessing if isinstance(saved.preprocessing, Vectors) else None
     known = saved, _columns(saved), steps, saved.features, pairs
-    if type(machines) in (LinearModel, FourierModel):  # a subclass scores otherwise
+    if type(machines) in (LinearModel, FourierModel):
         frequencies = machines.frequencies if isinstance(machines, FourierModel) else None
         biases = np.full(len(machines.weights), float(machines.bias))
         return Portable(*known, machines.weights, frequencies, None, None, biases, Linear())
