@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class Portable:
         """By which what must become 0 is divided, in the type of a row's numbers."""
         return WIDTH_OF_CONSTANT if self.number is np.float64 else 3e38
 
-    @property
+    @cached_property
     def number(self) -> type[np.float32] | type[np.float64]:
         """The type of a row's numbers: double where a column's are too large, small or far from zero for single.
 
@@ -132,19 +133,18 @@ class Portable:
 
     def numbers(self, raw: Any) -> NDArray[np.floating[Any]]:
         """Return raw rows as a device gets them, shape (n, columns): NaN for what is missing, -1 for unknown words."""
-        number = self.number
         if not isinstance(raw, pd.DataFrame):
             dense: Any = raw.toarray() if hasattr(raw, "toarray") else np.asarray(raw)
-            return np.ascontiguousarray(dense, number)
+            return np.ascontiguousarray(dense, self.number)
         if not isinstance(self.saved.preprocessing, Table):
-            return np.ascontiguousarray(raw.to_numpy(), number)
+            return np.ascontiguousarray(raw.to_numpy(), self.number)
         parts = [
             column.codes(raw[column.name])
             if isinstance(column, CategoricalColumn)
             else numbers_of(raw[column.name], column.name)
             for column in self.columns
         ]
-        return np.ascontiguousarray(np.column_stack(parts), number)
+        return np.ascontiguousarray(np.column_stack(parts), self.number)
 
 
 def portable(saved: SavedModel) -> Portable:
