@@ -27,7 +27,7 @@ def test_all_that_a_solver_measures_or_counts_is_declared() -> None:
 
 def test_what_is_soon_measured_has_its_column() -> None:
     soon = {"waiting_seconds", "steal_seconds", "probe_seconds", "load", "balanced_error", "positives_found"}
-    assert soon | {"model_bytes", "prediction_seconds", "cpu_seconds", "machine"} <= set(RECORD_COLUMNS)
+    assert soon | {"model_bytes", "cpu_seconds", "machine"} <= set(RECORD_COLUMNS)
 
 
 def test_every_column_says_what_it_means() -> None:

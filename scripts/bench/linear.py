@@ -291,7 +291,7 @@ def summarise_ratios(measured: Sequence[ToGap], floors: Sequence[ToGap], ratios:
 def _pass_in_storage_order(problem: Problem) -> float:
     """Measure the seconds of one inner product with every row, the least a pass can take."""
     weights = np.ones(problem.features)
-    return timing.seconds(hinge_sum, problem.train, problem.signs(), weights, 1.0, attempts=21)
+    return timing.seconds(hinge_sum, 1.0, problem.train, problem.signs(), weights, attempts=21)
 
 
 def contestant(name: str, suboptimality: float) -> Solver:

@@ -263,8 +263,6 @@ class Record:
         "behind",
         unit="2^20 bytes", title="peak memory, MB", on_page=17)
     model_bytes: int | None = measured("size of the numbers of the model", unit="bytes", format=".3g")
-    prediction_seconds: float | None = measured("processor seconds to predict one test example", unit="seconds",
-        title="seconds a prediction", format=".2g")
     run_id: str | None = described("key of the result: a hash of all that it depends on")
     # fmt: on
 

@@ -14,7 +14,7 @@ from mpu_bench.config.schema import Checkpoints, Stop
 from mpu_bench.core.counters import PRESENTED, UNLIMITED
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem, StreamedProblem
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, to_scipy
 from mpu_bench.core.solver import Measures, Status
 from mpu_bench.errors import SolverError
 from mpu_bench.experiment import bind, trace
@@ -75,6 +75,22 @@ def test_a_solver_is_given_no_test_rows(problem: Problem, monkeypatch: pytest.Mo
     monkeypatch.setattr(DCD, "start", watched)
     assert run(DCD(), problem).checkpoints[-1].test_error is not None
     assert [(each.n_test, len(each.test_labels), each.test.values.base) for each in given] == [(0, 0, None)]
+
+
+def test_what_an_external_solver_does_not_count_is_no_zero(problem: Problem) -> None:
+    last = run(solvers.load("liblinear")(), problem).checkpoints[-1]
+    assert (last.steps, last.updates, last.kernel_computed) == (None, None, None)
+    assert last.inner_products == last.presented == last.passes * problem.n > 0
+
+
+def test_handing_over_the_examples_is_off_the_clock(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(rows, features):
+        time.sleep(2)
+        return to_scipy(rows, features)
+
+    monkeypatch.setattr("mpu_bench.solvers.external.linear.to_scipy", slow)
+    run(solvers.load("liblinear")(), problem)  # compiles, imports
+    assert run(solvers.load("liblinear")(), problem).checkpoints[-1].train_seconds < 1
 
 
 def test_a_peer_that_went_past_a_rule_says_so(problem: Problem) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from mpu_bench.core.clock import GETTING_READY
 from mpu_bench.core.models import labels_of
@@ -36,10 +39,10 @@ class Classifier:
 class Recorded(Candidate):
     """A candidate that keeps the seconds that its classifier is told."""
 
-    told: list[float] = field(default_factory=list)
+    told: list[Any] = field(default_factory=list)
     classified: Classifier = field(default_factory=Classifier)
 
-    def build(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
+    def build(self, setting: Mapping[str, Any], seed: int, seconds: float | None = None) -> Any:
         self.told.append(seconds)
         return self.classified
 
@@ -54,6 +57,61 @@ class Few:
 
     def training(self, rows: int) -> Any:
         return np.zeros((rows, 2)), np.zeros(rows)
+
+
+class Folds(Few):
+    """Two folds, of which both are trained on before all rows are."""
+
+    metric, threshold, folds, is_cross_validated = "accuracy", False, 2, True
+
+    def splits(self, rows: int) -> Any:
+        return [(np.arange(5), np.arange(5, 10)), (np.arange(5, 10), np.arange(5))]
+
+    def part(self, chosen: Any) -> Any:
+        return np.zeros((len(chosen), 2)), chosen.astype(np.int32) % 2
+
+    def training(self, rows: int) -> Any:
+        return self.part(np.arange(rows))
+
+
+class Unconverged(Classifier):
+    """A classifier that does not converge in some of its fits, which take long."""
+
+    class_prior_ = None
+
+    def __init__(self, slow: list[bool]) -> None:
+        self.slow = slow
+
+    def fit(self, _X: Any, _y: Any) -> Unconverged:
+        if self.slow and self.slow.pop(0):
+            time.sleep(0.3)
+            warnings.warn("not converged", ConvergenceWarning, stacklevel=1)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return np.zeros(len(X))
+
+
+def test_what_a_reference_imports_is_none_of_its_seconds(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Imports(Recorded):
+        def build(self, setting: Mapping[str, Any], seed: int, seconds: float | None = None) -> Any:
+            if not self.told:
+                time.sleep(1.0)
+            return super().build(setting, seed, seconds)
+
+    fit = Fit(Imports("a", "reference", "X", {}, {"C": (1.0,)}, 1, classified=Unconverged([])), {"C": 1.0}, 10, 60.0)
+    data: Any = Folds()
+    assert answer(fit, lambda: data, tmp_path, set(), lambda: None).spent < 1.0
+
+
+@pytest.mark.parametrize(("slow", "is_cut"), [([True, True, False], False), ([False, False, True], True)])
+def test_training_was_ended_where_that_of_the_model_that_is_kept_was(
+    tmp_path: Path, slow: list[bool], is_cut: bool
+) -> None:
+    fit = Fit(Recorded("a", "linear", "X", {}, {"C": (1.0,)}, 1, classified=Unconverged(slow)), {"C": 1.0}, 10, 0.2)
+    data: Any = Folds()
+    assert answer(fit, lambda: data, tmp_path, {"X"}, lambda: None).is_cut is is_cut
 
 
 @pytest.mark.parametrize(("kind", "trained"), [("linear", [60]), ("reference", [])])

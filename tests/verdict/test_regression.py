@@ -54,6 +54,11 @@ def test_a_parameter_that_a_solver_has_since_is_at_its_default_in_earlier_runs()
 ELSEWHERE = HERE | {"instruction_set": "haswell 2"}
 
 
+def test_what_is_no_longer_counted_was_zero():
+    assert mismatches({"updates": None}, {"updates": 0}) == []
+    assert mismatches({"updates": None}, {}) == ["updates: now none, baseline 1e+03"]
+
+
 def test_one_machine_is_one_set_of_instructions_and_one_of_libraries():
     assert regression.same_machine(results(), results(machine=HERE | {"processor": "another name", "cores": 64}))
     assert regression.same_machine(results(), results(machine=HERE | {"versions": {"mpu-bench": "2", "numpy": "2"}}))

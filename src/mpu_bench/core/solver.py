@@ -13,7 +13,7 @@ import math
 import operator
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cache
@@ -128,7 +128,8 @@ class Solver(ABC):
     classes : ``"two"`` or ``"any"``.
     weighted : whether every example may have a weight of its own for its loss (`Problem.weights`).
     online : whether it takes its examples one by one from a `Stream`, so that they need not all be in memory.
-    sliceable : False for external solvers, whose one advance runs to the end whatever ``until`` says.
+    sliceable : False for external solvers, whose one advance runs to the end whatever ``until`` says, and whose steps,
+        updates and computed kernel values are unknown where their counts stay 0.
     ends : whether it stops by a rule of its own, ``Status.DONE``, whatever the data are; a config must say when any
         other ends.
     deterministic : whether nothing in it is random, so that one run on given data says all.
@@ -338,10 +339,14 @@ def _words(hint: Any) -> list[Any]:
 
 def _bounds(hint: Any) -> list[Any]:
     """Return the bounds of an annotated type, such as ``Gt(0)``, and of the parts of a union."""
-    bounds: list[Any] = []
-    for metadata in getattr(hint, "__metadata__", ()):
-        bounds += list(metadata) if isinstance(metadata, GroupedMetadata) else [metadata]
-    return bounds + [bound for part in get_args(hint) for bound in _bounds(part)]
+    own = ungrouped(getattr(hint, "__metadata__", ()))
+    return [*own, *(bound for part in get_args(hint) for bound in _bounds(part))]
+
+
+def ungrouped(metadata: Iterable[Any]) -> Iterator[Any]:
+    """Yield the bounds among what annotates a type; an ``Interval`` is two."""
+    for bound in metadata:
+        yield from bound if isinstance(bound, GroupedMetadata) else [bound]
 
 
 def _is_word(solver: type[Solver], name: str, word: str) -> bool:

@@ -290,6 +290,8 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
         model = with_threshold(model, problem.threshold)
     measures = answers.measures(solver, state)
     counts: dict[str, Any] = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
+    if not solver.sliceable:  # an external solver does not say all that it does
+        counts |= {name: counts[name] or None for name in ("steps", "updates", "kernel_computed")}
     size = answers.size(solver, model)
     finite, predicted, error = answers.is_finite(model), None, None
     if finite and len(problem.test_labels):

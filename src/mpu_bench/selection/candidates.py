@@ -97,8 +97,8 @@ class Candidate:
         """Return every combination of values."""
         return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
 
-    def build(self, setting: Mapping[str, Any], seed: int, seconds: float) -> Any:
-        """Return the classifier with a setting, which ends by itself after so many seconds if it can."""
+    def build(self, setting: Mapping[str, Any], seed: int, seconds: float | None = None) -> Any:
+        """Return the classifier with a setting, which ends by itself after so many seconds, if any and if it can."""
         parameters: dict[str, Any] = {**self.fixed, **setting}
         if self.is_own:
             import mpu_bench

@@ -269,12 +269,9 @@ def judge(
 
 
 def _contender(candidate: Candidate, data: Data, classes: int) -> Contender:
-    import mpu_bench
-
     experts = []
     for setting in candidate.settings():
-        kind = getattr(mpu_bench, candidate.classifier)
-        classifier = kind(**candidate.fixed, **setting, random_state=data.seed, probability=True)
+        classifier = candidate.build(setting, data.seed).set_params(probability=True)
         classifier.classes_, classifier.n_features_in_ = np.arange(classes), data.problem.features
         experts.append(Expert(setting, classifier, classifier._solver(0), Track("", [_nothing(classes)])))
     return Contender(candidate.name, [_nothing(classes)], experts)

@@ -57,7 +57,7 @@ class Fitted:
     seconds: float = 0.0
     spent: float = 0.0  #: seconds with those of predicting the rows that choose
     reason: str = ""  #: why there is none
-    is_cut: bool = False  #: whether training was ended by its seconds
+    is_cut: bool = False  #: whether training the model that is kept was ended by its seconds
     drawn: tuple[float, ...] = ()
     threshold: float = 0.0
     chance: float = 1.0

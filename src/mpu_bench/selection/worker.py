@@ -134,8 +134,8 @@ def _compile(fit: Fit, data: Data, warm: set[str]) -> None:
     """Let what a fit needs be compiled, or loaded, on a few rows, if it is not."""
     if fit.candidate.classifier in warm:
         return
-    if fit.candidate.is_own:  # external solvers have nothing to compile, and no end that could be set
-        classifier = fit.candidate.build(fit.setting, data.seed, _SECONDS_TO_WARM_UP)
+    classifier = fit.candidate.build(fit.setting, data.seed, _SECONDS_TO_WARM_UP)  # imports what it needs
+    if fit.candidate.is_own:  # references have nothing to compile, and no end that could be set
         few = data.training(max(_FEW_ROWS, 2 * len(data.problem.classes)))
         classifier.fit(*few).predict(few[0])
     warm.add(fit.candidate.classifier)
@@ -161,7 +161,7 @@ def _fit(fit: Fit, data: Data, folder: Path) -> Fitted:
             warnings.simplefilter("always")
             classifier.fit(X, y)
         seconds = clock.seconds - before
-        is_cut |= seconds >= seconds_limit and any(
+        is_cut = seconds >= seconds_limit and any(
             issubclass(warning.category, ConvergenceWarning) for warning in caught
         )
         if index < len(splits):
@@ -257,16 +257,15 @@ def _size(model: Any) -> tuple[int, int]:
     model = model[-1] if hasattr(model, "steps") else model
     if (weights := getattr(model, "coef_", None)) is not None and getattr(model, "kernel", "linear") == "linear":
         return 0, _BYTES_OF_NUMBER * (np.size(weights) + np.size(model.intercept_))
-    if (frequencies := getattr(getattr(model, "model_", None), "frequencies", None)) is not None:
-        return 0, _BYTES_OF_NUMBER * (frequencies.size + model.model_.weights.size)
+    whole: Any = getattr(model, "model_", None)
+    machines: Any = getattr(whole, "machines", whole)  # those of several classes
+    if (frequencies := getattr(machines, "frequencies", None)) is not None:
+        return 0, _BYTES_OF_NUMBER * (frequencies.size + machines.weights.size)
     if (trees := getattr(model, "_predictors", None)) is not None:
         leaves = np.concatenate([tree.nodes["is_leaf"] for of_step in trees for tree in of_step])
         return 0, int(np.where(leaves, _BYTES_OF_NUMBER, _BYTES_OF_SPLIT).sum())
     if hasattr(model, "class_prior_"):  # a constant
         return 0, 0
-    if not hasattr(model, "support_vectors_"):  # several machines of random features
-        machines = model.model_.machines
-        return 0, _BYTES_OF_NUMBER * (machines.frequencies.size + machines.weights.size)
     vectors = model.support_vectors_
     numbers = vectors.size if isinstance(vectors, np.ndarray) else 2 * vectors.nnz + vectors.shape[0]
     coefficients = model.dual_coef_

@@ -177,14 +177,13 @@ def load_plugin(path: Path, code_hash: str = "") -> list[str]:
         If the file is missing, was changed or fails, defines no solver, or takes the name of another.
     """
     from mpu_bench.solvers.plugins import importing
-    from mpu_bench.solvers.plugins.importing import import_solvers
 
     read = importing.read_plugin(path)
     if read.module_name in sys.modules:
         read = _SOURCES.get(read.module_name, read)  # what was run
     if code_hash not in ("", read.code_hash):
         raise ConfigError(f"{path}: was changed since the config was read; run again")
-    return _register(read, {solver.name: solver.__name__ for solver in import_solvers(read)})
+    return _register(read, {solver.name: solver.__name__ for solver in importing.import_solvers(read)})
 
 
 def check_plugin(path: Path) -> None:

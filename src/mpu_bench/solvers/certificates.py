@@ -76,23 +76,6 @@ def squared_norm(vector):
     return total
 
 
-@jit
-def hinge_sum(rows, signs, weights, threshold):
-    """Sum ``max(0, threshold - y_i w.x_i)`` over all examples; n inner products."""
-    total = 0.0
-    for i in range(np.uint32(count(rows))):
-        total += max(0.0, threshold - signs[i] * dot(rows, np.uint32(i), weights))
-    return total
-
-
-@jit
-def _weighted_hinge_sum(C, rows, signs, weights):
-    total = 0.0
-    for i in range(np.uint32(count(rows))):
-        total += C[i] * max(0.0, 1.0 - signs[i] * dot(rows, np.uint32(i), weights))
-    return total
-
-
 @jit_dispatch
 def loss(C, rows, signs, weights):
     """Return ``sum_i C_i max(0, 1 - y_i w.x_i)``, where C is a number for all examples or an array (n,)."""
@@ -100,12 +83,12 @@ def loss(C, rows, signs, weights):
 
 @loss.register(float)
 def _(C, rows, signs, weights):
-    return C * hinge_sum(rows, signs, weights, 1.0)
+    return C * hinge_sum(1.0, rows, signs, weights)
 
 
 @loss.register(np.float64)
 def _(C, rows, signs, weights):
-    return _weighted_hinge_sum(C, rows, signs, weights)
+    return hinge_sum(C, rows, signs, weights)
 
 
 @jit_dispatch
@@ -121,6 +104,15 @@ def _(C, i):  # noqa: ARG001
 @bound.register(np.float64)
 def _(C, i):
     return C[i]
+
+
+@jit
+def hinge_sum(loss_weights, rows, signs, weights):
+    """Sum ``max(0, 1 - y_i w.x_i)`` over all examples, times a number or one of (n,); n inner products."""
+    total = 0.0
+    for i in range(np.uint32(count(rows))):
+        total += bound(loss_weights, i) * max(0.0, 1.0 - signs[i] * dot(rows, np.uint32(i), weights))
+    return total
 
 
 def per_example(C: float, problem: Problem) -> Weight:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from inspect import cleandoc
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from annotated_types import GroupedMetadata
-
-from mpu_bench.core.solver import Solver
+from mpu_bench.core.solver import Solver, ungrouped
 
 _SECTION = re.compile(r"^Attributes\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^(\w[\w, ]*?)(?: : [^\n]*)?\n((?:(?:[ \t]+[^\n]*)?\n)*)", re.MULTILINE)
@@ -83,7 +81,7 @@ def _entries(docstring: str) -> Iterator[tuple[str, str]]:
 def _range(hint: Any) -> str:
     """Return the values that a type allows, in words: ``number > 0``, ``on, off``."""
     if get_origin(hint) is Annotated:
-        bounds = [*_bounds(hint.__metadata__)]
+        bounds = [*ungrouped(hint.__metadata__)]
         signs = [
             (text, getattr(bound, name)) for bound in bounds for name, text in _SIGNS.items() if hasattr(bound, name)
         ]
@@ -95,11 +93,6 @@ def _range(hint: Any) -> str:
         return " or ".join(_range(part) for part in parts)
     names = {float: "number", int: "whole number", bool: "true or false", str: "text", type(None): "none"}
     return names.get(hint, getattr(hint, "__name__", str(hint)))
-
-
-def _bounds(metadata: Iterable[Any]) -> Iterator[Any]:
-    for bound in metadata:
-        yield from bound if isinstance(bound, GroupedMetadata) else [bound]
 
 
 def _word(value: Any) -> str:

@@ -169,7 +169,7 @@ def _names(results: Results) -> dict[int, str]:
 
 def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Mismatch]:
     a, b = left.value(quantity.name), right.value(quantity.name)
-    if a is None and b is not None:
+    if a is None and b:  # earlier versions kept 0 of what an external solver does not count
         return [Mismatch(quantity.heading, "none", quantity.text(b))]
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
         return []

@@ -16,6 +16,7 @@ from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
 from mpu_bench.core.models import LinearModel, ScoredModel
 from mpu_bench.core.rows import add, count, dot
 from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.solvers.certificates import L1_SVM, margin, primal
 from mpu_bench.solvers.contract import checks
 from mpu_bench.solvers.contract.checks import CHECKS, BrokenContractError
 
@@ -262,6 +263,81 @@ def test_measures_are_finite_and_no_gap_is_below_zero(measures, words):
             return measures
 
     broken(Measuring, checks.model_and_measures_change_nothing, words)
+
+
+@dataclass(frozen=True)
+class OfTheSVM(Perceptron):
+    """It says that it minimises the L1-SVM, and gives its objective and margin."""
+
+    objective = L1_SVM
+
+    C: Annotated[float, Interval(gt=0)] = 2.0
+
+    def measures(self, state):
+        of_weights = state.rows, state.signs, state.weights
+        return Measures(objective=self.scale(state) * primal(*of_weights, self.C), margin=margin(*of_weights))
+
+    def scale(self, state):
+        return 1.0
+
+
+class OfTheMeanLoss(OfTheSVM):
+    def scale(self, state):
+        return 1 / (self.C * len(state.signs))
+
+
+class OfOtherMargins(OfTheSVM):
+    def measures(self, state):
+        return Measures(margin=0.25)
+
+
+class Flipped(Perceptron):
+    def model(self, state):
+        return LinearModel(-state.weights[np.newaxis])
+
+
+def test_the_objective_and_the_margin_are_those_of_the_model():
+    check = checks.model_and_measures_change_nothing
+    assert ask(OfTheSVM, check) == ""
+    broken(OfTheMeanLoss, check, r"objective is 1\.0; of the weights of its model it is 120\.0")
+    broken(OfOtherMargins, check, r"margin is 0\.25; of the weights of its model it is (None|-)")
+
+
+def test_scores_are_for_the_class_that_they_say():
+    broken(Flipped, checks.model_and_measures_change_nothing, "the scores of its model are for the wrong classes")
+
+
+class OfMeans(Perceptron):
+    """It separates classes by the means of their rows, in an order of its own."""
+
+    classes = "any"
+
+    def start(self, problem, kernel, seed):
+        state = super().start(problem, kernel, seed)
+        state.weights = np.zeros((len(problem.classes), problem.features))
+        for i, label in enumerate(problem.labels):
+            add(problem.train, np.uint32(i), 1.0 / (problem.labels == label).sum(), state.weights[self.place(label)])
+        return state
+
+    def place(self, label):
+        return label
+
+    def advance(self, state, until):
+        state.counters[[PRESENTED, INNER_PRODUCTS]] = until.presented
+        return Status.RUNNING
+
+    def model(self, state):
+        return LinearModel(state.weights - state.weights.mean(axis=0))
+
+
+class OfMeansElsewhere(OfMeans):
+    def place(self, label):
+        return (label + 1) % 3
+
+
+def test_the_columns_of_scores_are_in_the_order_of_the_classes():
+    assert not ask(OfMeans, checks.separates_three_classes)
+    broken(OfMeansElsewhere, checks.separates_three_classes, "the scores of its model are for the wrong classes")
 
 
 def test_a_gap_may_be_below_zero_by_rounding():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpu_bench import solvers
-from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED
+from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UPDATES
 from mpu_bench.core.solver import Status
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
@@ -41,6 +41,7 @@ def test_working_sets_and_the_rows_of_their_kernel_values_are_counted():
     state, _ = train(solvers.load("onedal-svc")(), toys.problem(*toys.real(n=90), "dense"), KERNELS[1])
     assert state.counters[PRESENTED] >= 1
     assert state.counters[KERNEL_EVALUATIONS] == 64 * 90 * state.counters[PRESENTED]
+    assert state.counters[UPDATES] == 0  # nobody knows how often SMO changes a pair within a working set
 
 
 def test_several_classes_are_voted_on_as_with_libsvm():

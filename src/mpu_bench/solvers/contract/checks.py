@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -28,11 +28,13 @@ from mpu_bench.core.counters import (
     STEPS,
     UPDATES,
 )
+from mpu_bench.core.models import LinearModel, Model
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, bounds_of
 from mpu_bench.errors import UserError
 from mpu_bench.kernels import Gaussian, Kernel, Polynomial
+from mpu_bench.solvers.certificates import L1_SVM, margin, primal
 from mpu_bench.solvers.contract import toys
 from mpu_bench.solvers.contract.toys import more
 
@@ -43,7 +45,7 @@ _KINDS = ("dense", "sparse", "ones")
 _SLICES = (1, 2, 7, 60, 61, 131)
 _EVALUATIONS = 97  # of a slice
 _FIRST = 100  # presentations of the first slice of a long run
-_ROUNDING = 1e-9  # of a gap
+_ROUNDING, _PRECISION = 1e-9, 1e-6  # of a gap or a margin; relative, of what is computed twice
 
 Answer = str | None
 
@@ -338,6 +340,8 @@ def model_and_measures_change_nothing(solver: Solver, kernel: Kernel, problem: P
         demand(again, f"{message}: a second model gives other scores")
         _demand_scores(before.scores, (problem.n_test, 1))
         _demand_measures(measures)
+        _demand_measures_of_model(measures, solver, answers.model(solver, state, problem), problem)
+    _demand_right_classes(before.scores, problem.test_labels)
     evaluated, alone = _reached(solver, state, problem), _reached(solver, unasked, problem)
     _demand_same_results(evaluated, alone, f"{message}: a run that is asked for them goes on otherwise")
     return None
@@ -352,9 +356,28 @@ def _demand_measures(measures: Measures) -> None:
     demand(measures.gap >= -_ROUNDING, f"gap is {measures.gap}; it must not be below zero")
     if measures.objective is not None and measures.dual_objective is not None:
         gap = measures.objective / measures.dual_objective - 1
-        demand(math.isclose(measures.gap, gap, rel_tol=1e-6, abs_tol=1e-12), f"gap is {measures.gap}, not {gap}")
-        above = measures.objective >= measures.dual_objective * (1 - 1e-12)
-        demand(above, f"the dual objective is above the objective, and so no lower bound: {measures}")
+        demand(math.isclose(measures.gap, gap, rel_tol=_PRECISION, abs_tol=1e-12), f"gap is {measures.gap}, not {gap}")
+
+
+def _demand_measures_of_model(measures: Measures, solver: Solver, model: Model, problem: Problem) -> None:
+    """Demand that the margin, and the objective of the linear L1-SVM with a C, are those of the weights."""
+    if type(model) is not LinearModel or model.bias:
+        return
+    of_weights = problem.train, problem.signs(), model.weights[0]
+    true = {"margin": margin(*of_weights)}
+    if hasattr(solver, "C") and solver.objective_of(vars(solver)) == L1_SVM:
+        true["objective"] = primal(*of_weights, float(solver.C))
+    for name, value in true.items():
+        said = getattr(measures, name)
+        same = said is None or (value is not None and math.isclose(said, value, rel_tol=_PRECISION, abs_tol=_ROUNDING))
+        demand(same, f"{name} is {said}; of the weights of its model it is {value}")
+
+
+def _demand_right_classes(scores: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
+    """Demand that the score of a row's class is not, on average, below those of the others."""
+    of_classes = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+    right = of_classes[np.arange(len(labels)), labels].mean() >= of_classes.mean()
+    demand(right, "the scores of its model are for the wrong classes; those of the second of two are above zero")
 
 
 def _demand_scores(scores: NDArray[np.float64], shape: tuple[int, int]) -> None:
@@ -369,7 +392,9 @@ def separates_three_classes(solver: Solver, kernel: Kernel) -> Answer:
     matrix, labels = toys.binary(agree=True)
     three = toys.problem(matrix, (labels + np.where(matrix[:, 0] > 0, 1, 0)).astype(np.int32), "dense")
     state, _ = run(solver, kernel, three)
-    _demand_scores(_scores(solver, state, three), (three.n_test, 3))
+    scores = _scores(solver, state, three)
+    _demand_scores(scores, (three.n_test, 3))
+    _demand_right_classes(scores, three.test_labels)
     return None
 
 
@@ -386,27 +411,27 @@ def model_is_no_view_of_the_state(solver: Solver, kernel: Kernel) -> Answer:
     return None
 
 
+def _scores_on(
+    kinds: Sequence[str], examples: tuple[toys.Matrix, toys.Labels], solver: Solver, kernel: Kernel
+) -> list[NDArray[np.float64]]:
+    """Return the scores of what a solver learns from examples in every kind of rows."""
+    problems = [toys.problem(*examples, kind) for kind in kinds]
+    return [_scores(solver, run(solver, kernel, problem)[0], problem) for problem in problems]
+
+
 def all_kinds_of_rows_agree(solver: Solver, kernel: Kernel) -> Answer:
     """Demand nearly the same scores from dense, sparse and all-ones rows."""
-    scores = {}
-    for kind in _KINDS:
-        problem = toys.problem(*toys.binary(agree=True), kind)
-        state, _ = run(solver, kernel, problem)
-        scores[kind] = _scores(solver, state, problem)
-    for kind in _KINDS[1:]:
-        near = np.allclose(scores[kind], scores["dense"], rtol=1e-6, atol=1e-6)
+    dense, *others = _scores_on(_KINDS, toys.binary(agree=True), solver, kernel)
+    for kind, scores in zip(_KINDS[1:], others, strict=True):
+        near = np.allclose(scores, dense, rtol=1e-6, atol=1e-6)
         demand(near, f"{kind} rows give other scores than dense ones; work by the functions of core.rows")
     return None
 
 
 def single_and_double_rows_agree(solver: Solver, kernel: Kernel) -> Answer:
     """Demand nearly the same scores from rows in single and in double precision."""
-    scores = []
-    for kind in ("dense", "dense64"):
-        problem = toys.problem(*toys.real(), kind)
-        state, _ = run(solver, kernel, problem)
-        scores.append(_scores(solver, state, problem))
-    near = np.allclose(scores[1], scores[0], rtol=1e-4, atol=1e-4)
+    single, double = _scores_on(("dense", "dense64"), toys.real(), solver, kernel)
+    near = np.allclose(double, single, rtol=1e-4, atol=1e-4)
     demand(near, "rows in single and in double precision give other scores; add up in double")
     return None
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from mpu_bench import solvers
+from mpu_bench.core.problem import Problem
+from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError
+from mpu_bench.kernels import Kernel
 
 
-def check_installed(name: str) -> None:
-    """Refuse to train with a solver whose package is not installed here, such as on one machine of a cluster.
+class NeedsPackage(Solver):
+    """An external solver that trains with a package which may be missing, as on one machine of a cluster."""
 
-    Raises
-    ------
-    ConfigError
-    """
-    if missing := solvers.not_installed(name):
-        raise ConfigError(f"{name}: {missing}")
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what it cannot train on, and to train where its package is not installed."""
+        super().check(problem, kernel)
+        if missing := solvers.not_installed(self.name):
+            raise ConfigError(f"{self.name}: {missing}")

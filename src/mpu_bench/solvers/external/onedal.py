@@ -19,16 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_bench.core.problem import Problem
-from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.external.installed import check_installed
+from mpu_bench.solvers.external.installed import NeedsPackage
 from mpu_bench.solvers.external.kernels import ExternalKernelSolver
 
 _LARGEST_WORKING_SET = 1024
 
 
 @dataclass(frozen=True)
-class OnedalSVC(ExternalKernelSolver):
+class OnedalSVC(NeedsPackage, ExternalKernelSolver):
     """oneDAL's C-SVC by scikit-learn-intelex; there is always a bias.
 
     Attributes
@@ -42,12 +40,9 @@ class OnedalSVC(ExternalKernelSolver):
     """
 
     name = "onedal-svc"
+    version = 3
+    iteration_is_update = False
     paper = "scikit-learn-intelex"
-
-    def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what it cannot train on, and to train where scikit-learn-intelex is not installed."""
-        super().check(problem, kernel)
-        check_installed(self.name)
 
     def estimator(self, n: int, **kernel: Any) -> Any:
         """Return scikit-learn-intelex's SVC."""

@@ -27,14 +27,12 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
-from mpu_bench.core.problem import Problem
-from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.external.installed import check_installed
+from mpu_bench.solvers.external.installed import NeedsPackage
 from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
 
 
 @dataclass(frozen=True)
-class Snapml(ExternalLinearSolver):
+class Snapml(NeedsPackage, ExternalLinearSolver):
     """Snap ML's support vector machine, hinge loss, dual, without a bias.
 
     Attributes
@@ -53,11 +51,6 @@ class Snapml(ExternalLinearSolver):
 
     tolerance: Annotated[float, Gt(0)] = 1e-3
     most_passes: Annotated[int, Ge(1), Le(2**31 - 1)] = 1_000_000
-
-    def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what no linear solver can train on, and to train where Snap ML is not installed."""
-        super().check(problem, kernel)
-        check_installed(self.name)
 
     def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
         """Train to the end, or to the cap on passes."""

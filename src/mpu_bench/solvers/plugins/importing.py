@@ -172,7 +172,7 @@ def location_of(error: BaseException, files: Collection[Path]) -> str:
     str
         Empty where it passed none of them.
     """
-    frames = [frame for frame in _frames(error) if Path(frame.filename) in files]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in files]
     return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else ""
 
 
@@ -191,7 +191,7 @@ def traceback_of(error: BaseException, files: Collection[Path], said: str) -> st
     str
         Plain text of `MAX_BYTES` at most; of a longer one the end is left, which is nearest to the error.
     """
-    frames = _frames(error)
+    frames = traceback.extract_tb(error.__traceback__)
     first = next((index for index, frame in enumerate(frames) if Path(frame.filename) in files), 0)
     lines = [line for frame in frames[first:] for line in _lines(frame, files)]
     end = plain(said, MAX_BYTES // 2)
@@ -204,10 +204,6 @@ def traceback_of(error: BaseException, files: Collection[Path], said: str) -> st
             break
         shown.append(line)
     return "\n".join(["Traceback (most recent call last):", *reversed(shown), end])
-
-
-def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    return list(traceback.extract_tb(error.__traceback__))
 
 
 def _lines(frame: traceback.FrameSummary, files: Collection[Path]) -> list[str]:
