@@ -257,8 +257,8 @@ def _size(model: Any) -> tuple[int, int]:
     model = model[-1] if hasattr(model, "steps") else model
     if (weights := getattr(model, "coef_", None)) is not None and getattr(model, "kernel", "linear") == "linear":
         return 0, _BYTES_OF_NUMBER * (np.size(weights) + np.size(model.intercept_))
-    whole: Any = getattr(model, "model_", None)
-    machines: Any = getattr(whole, "machines", whole)  # those of several classes
+    whole = getattr(model, "model_", model)
+    machines = getattr(whole, "machines", whole)  # those of several classes
     if (frequencies := getattr(machines, "frequencies", None)) is not None:
         return 0, _BYTES_OF_NUMBER * (frequencies.size + machines.weights.size)
     if (trees := getattr(model, "_predictors", None)) is not None:
