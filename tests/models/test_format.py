@@ -34,6 +34,16 @@ def test_the_same_model_gives_the_same_bytes(whole: bytes, tmp_path: Path) -> No
     assert (tmp_path / "again.mpu").read_bytes() == whole
 
 
+@pytest.mark.parametrize(("limit", "value"), [("MAX_BYTES", 1 << 20), ("_MAX_JSON_BYTES", 100)])
+def test_what_could_not_be_read_again_is_not_written(
+    limit: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_file, limit, value)
+    with pytest.raises(DataError, match=r"m\.mpu: the model has .* no file holds it"):
+        saved(NAME).save(tmp_path / "m.mpu")
+    assert not list(tmp_path.iterdir())
+
+
 @given(st.data())
 def test_a_byte_flipped_or_a_cut_is_a_message_or_the_same_model(
     whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

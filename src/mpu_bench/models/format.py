@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.filesize import decimal
 
 from mpu_bench.errors import DataError
 from mpu_bench.files import as_store_error, read_bounded, written_whole
@@ -26,6 +27,7 @@ MAX_BYTES = 1 << 31  #: of a file
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u4")  #: of arrays
 _JSON, _MAX_JSON_BYTES = "model.json", 1 << 26
 _MAX_ENTRIES, _MAX_HEADER_BYTES = 64, 10_000
+_MAX_OVERHEAD_BYTES = 1 << 20  # of the archive and the headers of its arrays
 _BEGINNING = b"PK"
 _DAMAGE = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, EOFError, RuntimeError, SyntaxError,
@@ -49,6 +51,8 @@ def write(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
 
     Raises
     ------
+    DataError
+        If it is larger than what `read` reads.
     StoreError
         If the file cannot be written.
     """
@@ -57,6 +61,11 @@ def write(path: Path, description: Mapping[str, Any], arrays: Arrays) -> None:
     version = VERSION if description.get("sigmoids") or "bias" in stored else 1  # 0.2.0 reads 1, and no bias
     whole = {"format": FORMAT, "version": version, **description, "arrays": shapes}
     text = json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True)
+    size = len(text) + sum(array.nbytes for array in stored.values())
+    if size > MAX_BYTES - _MAX_OVERHEAD_BYTES or len(text) > _MAX_JSON_BYTES:
+        raise DataError(
+            f"{path}: the model has {decimal(size)}, of which {decimal(len(text))} are names; no file holds it"
+        )
     with as_store_error(path), written_whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(_entry(_JSON), text)
         for name, array in stored.items():
