@@ -132,8 +132,8 @@ def test_values_may_be_given_for_datasets_that_only_a_profile_has(read) -> None:
     text = """
 name: tried
 datasets: [adult, web]
-solvers: [{dcd: {C: {per-dataset: {adult: 1, web: 2, small: 3}}}}]
-profiles: {ci: {datasets: [{checkerboard: {as: small}}]}}
+solvers: [{dcd: {C: {per-dataset: {adult: 1, web: 2, small: 3, my-rows: 4}}}}]
+profiles: {ci: {datasets: [{checkerboard: {as: small}}]}, mine: {datasets: [{file: my rows.csv}, {file: .}]}}
 """
     assert [each.parameters["C"] for each in read(text).solvers] == [1, 2]
     assert [each.parameters["C"] for each in read(text, profile="ci").solvers] == [3]

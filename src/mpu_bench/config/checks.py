@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mpu_bench import resources, solvers
@@ -14,6 +15,7 @@ from mpu_bench.config.rules import check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node, shown
+from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
 
 OTHERWISE = "otherwise"  #: of values by dataset: that of all others
@@ -83,7 +85,10 @@ def _labels_in(document: Document) -> set[str]:
     labels = {entry for entry in entries if isinstance(entry, str)}
     for entry in entries:
         if isinstance(entry, Mapping) and FILE in entry:
-            labels.add(str(entry.get("as") or Path(str(entry[FILE])).name.partition(".")[0]))
+            from mpu_bench.data.user_files.adding import name_of
+
+            with suppress(DataError):
+                labels.add(str(entry.get("as") or name_of(Path(str(entry[FILE])))))
             continue
         for name, options in entry.items() if isinstance(entry, Mapping) else ():
             labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
