@@ -322,7 +322,7 @@ def _tuning(
     if grid.how.metric == "online_error" and not solvers.load(tuner).online:
         raise grid.node["metric"].error(f"solver '{tuner}' is not online and has no online error")
     values = [{name: parse(value) for name, value in combination.items()} for combination in grid.combinations]
-    candidates = tuple(map(Candidate, values, checked, kernels, tried))
+    candidates = tuple(Candidate(*each) for each in zip(values, checked, kernels, tried, strict=True))
     return Tuning(tuner, candidates, grid.splits, grid.how.metric)
 
 
