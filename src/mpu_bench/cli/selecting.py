@@ -136,7 +136,7 @@ def _dataset(file: str, file_options: Mapping[str, Any]) -> tuple[str, dict[str,
             )
         return file, {key: file_options[key] for key in ("positive",) if key in file_options}, file_options
     file_options = {
-        key: wish for key, wish in file_options.items() if key != "seed" or "test" not in file_options
+        key: value for key, value in file_options.items() if key != "seed" or "test" not in file_options
     }  # it draws no rows
     name, said = name_of(Path(file)), file_options_of(file_options, "try")
     if (

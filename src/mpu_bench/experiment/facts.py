@@ -65,8 +65,8 @@ def _keys_of(experiment: Experiment, folder: Path) -> list[str]:
     if experiment.given:  # whatever a program gives by this name is the same config, edited
         return [_hash(f"given {experiment.name}".encode()), _hash(experiment.given.encode())]
     name, source = _name_of(experiment), Path(experiment.source)
-    here = os.path.relpath(source.resolve(), folder.resolve())
-    path = here if name == experiment.source else f"shipped {name}"
+    is_own = name == experiment.source
+    path = os.path.relpath(source.resolve(), folder.resolve()) if is_own else f"shipped {name}"
     return [_hash(path.encode()), _hash(source.read_bytes())]
 
 

@@ -176,8 +176,10 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
             listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [planned_run.run for planned_run in missing]
-        estimates = Estimates(experiment, runs, store.records(earlier=True) if missing else ())
-        seconds = [estimates.expected(run).total_seconds for run in todo]
+        seconds: list[float | None] = []
+        if missing:
+            estimates = Estimates(experiment, runs, store.records(earlier=True))
+            seconds = [estimates.expected(run).total_seconds for run in todo]
         listener.planned(Todo(runs, todo, len(wanted) - len(missing), seconds))
         if missing:
             pool.get_ready()  # while the machine is described

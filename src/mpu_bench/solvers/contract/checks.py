@@ -357,6 +357,8 @@ def _demand_measures(measures: Measures) -> None:
     if measures.objective is not None and measures.dual_objective is not None:
         gap = measures.objective / measures.dual_objective - 1
         demand(math.isclose(measures.gap, gap, rel_tol=_PRECISION, abs_tol=1e-12), f"gap is {measures.gap}, not {gap}")
+        above = measures.objective >= measures.dual_objective * (1 - 1e-12)
+        demand(above, f"the dual objective is above the objective, and so no lower bound: {measures}")
 
 
 def _demand_measures_of_model(measures: Measures, solver: Solver, model: Model, problem: Problem) -> None:
