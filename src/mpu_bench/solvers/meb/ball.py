@@ -419,7 +419,7 @@ def join_none(examples, core, ball, i, s, counters):
     """Let only the farthest of the points that are far enough join the core set, by the step."""
 
 
-@jit(inline="always")
+@jit
 def _draw_first_points(examples, core, search, counters):
     """Put random points into the core set; ``search.first_rows`` gets their kernel values."""
     kernel_rows, points = search.first_rows, len(search.first_rows)

@@ -157,7 +157,7 @@ def kept_row(core, examples, i, counters):
     return row_slot
 
 
-@jit(inline="always")
+@jit
 def _completed_row(core, examples, i, counters):
     m, row_slot = core.vectors.size[0], core.lru.slot_of_row[i]
     if row_slot < 0:
@@ -194,7 +194,7 @@ def has_room(core, times):
     return core.vectors.size[0] + times <= len(core.members) and has_entries
 
 
-@jit(inline="always")
+@jit
 def add_slot(core, examples, i, response):
     """Put example i, whose response is given, into the next slot, with weight zero; return the slot."""
     slot = core.vectors.size[0]

@@ -163,7 +163,7 @@ def remember(history, examples, i, change):
     put(history.vectors, history.vectors.size[0], examples.rows, i)
 
 
-@jit(inline="always")
+@jit
 def _forget_half(history):
     """Forget the older half of the steps."""
     vectors, half = history.vectors, len(history.changes) // 2

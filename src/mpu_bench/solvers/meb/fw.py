@@ -87,7 +87,7 @@ def move(examples, core, history, ball, slot, length, rise, counters):
     counters[UPDATES] += 1
 
 
-@jit(inline="always")
+@jit
 def _multiply_out(core, history, ball):
     """Multiply the scale into weights and responses; it is 1 then."""
     _multiply(core.coefficients, ball.scale)
