@@ -1,4 +1,5 @@
 import ast
+import importlib
 import os
 import runpy
 import subprocess
@@ -151,16 +152,40 @@ def test_where_numba_keeps_the_code_of_others_stays_as_it_is():
     assert before == config.CACHE_DIR
 
 
+LOADED = """
+import numpy as np
+from mpu_bench.core.rows import Dense, squared_norms
+squared_norms(Dense(np.ones((2, 3))))
+stats = squared_norms.from_python.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(config, "CACHE_LOCATOR_CLASSES"), reason="this numba keeps code by path")
+def test_another_copy_of_the_sources_loads_what_one_has_compiled(tmp_path):
+    found = []
+    for name in ("one", "other"):
+        sources = copied(tmp_path / name).parent
+        os.utime(sources / "mpu_bench" / "core" / "rows.py")
+        variables = {"NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "NUMBA_DISABLE_JIT": "0"}
+        found.append(called(sources, tmp_path, "-c", LOADED, **variables).stdout.split())
+    assert found == [["0", "1"], ["1", "0"]]
+
+
 def imported_by(module):
-    """Return what of core, kernels and solvers a module imports at its top, by Python's own reading."""
+    """Return what of core, kernels and solvers a module needs of its imports at its top, by Python's own reading."""
     path = PACKAGE.parent / Path(*module.split("."))
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     imported = set()
     for node in ast.parse(path.read_text()).body:
         assert not (isinstance(node, ast.Import) and node.names[0].name.startswith("mpu_bench")), f"{module}: from ..."
         if isinstance(node, ast.ImportFrom) and node.module.startswith("mpu_bench"):
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            imported |= names & cache._sources().keys() or {node.module}
+            source = importlib.import_module(node.module)
+            for name in (alias.name for alias in node.names):
+                if f"{node.module}.{name}" in cache._sources():
+                    imported.add(f"{node.module}.{name}")
+                elif node.module in cache._sources():
+                    imported.add(getattr(getattr(source, name), "__module__", node.module))
     return imported & cache._sources().keys()
 
 
@@ -204,3 +229,9 @@ def test_an_edit_of_a_body_recompiles_what_dispatches_to_it(tmp_path):
     changed = changed_by_an_edit(tmp_path, "solvers/online/merging.py")
     assert {"mpu_bench.solvers.online.bpegasos", "mpu_bench.solvers.online.leaving"} <= changed
     assert "mpu_bench.solvers.batch.smo" not in changed
+
+
+def test_an_edit_of_a_kernel_recompiles_what_holds_its_code(tmp_path):
+    changed = changed_by_an_edit(tmp_path, "kernels/gaussian.py")
+    assert {"mpu_bench.kernels.gaussian", "mpu_bench.solvers.online.fogd", "users"} <= changed
+    assert not {"mpu_bench.kernels.matrix", "mpu_bench.solvers.batch.smo", "mpu_bench.solvers.meb.fw"} & changed

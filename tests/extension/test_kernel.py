@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from checkout import called, copied
 
@@ -19,25 +16,13 @@ LINE = "from mpu_bench.kernels.rational_quadratic import RationalQuadratic as Ra
 
 
 @pytest.fixture(scope="module")
-def place(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Return an empty folder that is the same each time: compiled code is found again by the path of its source."""
-    folder = request.config.cache.mkdir("copy-with-a-kernel")
-    with FileLock(folder / "lock"):
-        shutil.rmtree(folder / "copy", ignore_errors=True)
-        (folder / "copy").mkdir()
-        yield folder / "copy"
-
-
-@pytest.fixture(scope="module")
-def found(place: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what `kernel_uses` finds where CONTRIBUTING's row of a kernel was done, and nothing else."""
+    place = tmp_path_factory.mktemp("copy")
     copy = copied(place)
     shutil.copy2(HERE / "rational_quadratic.py", copy / "kernels")
-    changed = copy / "kernels" / "__init__.py"
-    times = changed.stat().st_atime, changed.stat().st_mtime
-    with changed.open("a", encoding="utf-8") as file:
+    with (copy / "kernels" / "__init__.py").open("a", encoding="utf-8") as file:
         file.write(LINE)
-    os.utime(changed, times)  # or its functions would be compiled again each time
     empty = tmp_path_factory.mktemp("uses")  # the copy's results are those of the checkout
     done = called(place / "src", empty, str(HERE / "kernel_uses.py"), NUMBA_DISABLE_JIT="0")
     assert done.returncode == 0, done.stderr

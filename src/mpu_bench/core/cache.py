@@ -2,7 +2,8 @@
 
 Numba notices a change of the file that holds a jitted function, but not of the files whose functions it inlines. So
 what a module compiles lives in a folder named after that module and the text of all whose code it may inline, those of
-users too: an edit of a solver compiles this solver anew, and stale machine code can never be loaded.
+users too: an edit of a solver compiles this solver anew, and stale machine code can never be loaded. Where the sources
+are counts for nothing: other environments and checkouts with the same text load what one of them has compiled.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from typing import Any
 
 import numpy as np
 import platformdirs
+from numba.core import config
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^from (mpu_bench[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
-_REGISTERS = re.compile(r"^@(\w+)\.register\(", re.MULTILINE)
+_NAME = re.compile(r"(\w+)(?: as (\w+))?")
+_REGISTERS = re.compile(r"^@(\w+)\.register\((\w*)", re.MULTILINE)
+_KERNEL = re.compile(r"^class (\w+)\(.*\bKernel\):$", re.MULTILINE)
 _KEPT_FOLDERS = 4  # of each module, and of each function in it
 _IN_USE_SECONDS = 86_400.0  # for which a folder is taken to be in use, perhaps by another process
 _WRITING_SECONDS = 10.0  # within which another process keeps the checksum of what it wrote
@@ -54,17 +58,42 @@ def _module_of(path: Path) -> str:
 
 @cache
 def _needed() -> dict[str, set[str]]:
-    """Return whose code each module may inline: of those it imports, and those that register bodies with it."""
+    """Return whose code each module may inline: of those it imports from, and those that register bodies with it.
+
+    What a kernel registers is called by its address (`kernels/calls.py`), and inlined nowhere.
+    """
     needed: dict[str, set[str]] = defaultdict(set)
-    for module, text in _sources().items():
-        registered = _REGISTERS.findall(text.decode())
-        for package, imported in _IMPORT.findall(text.decode()):
-            for name in re.findall(r"\w+", imported):
-                other = f"{package}.{name}" if f"{package}.{name}" in _sources() else package
-                needed[module].add(other)
-                if name in registered:
-                    needed[other].add(module)
+    for module, imported in _imports().items():
+        text = _sources()[module].decode()
+        kernels = _KERNEL.findall(text)
+        inlined = {name for name, kind in _REGISTERS.findall(text) if kind not in kernels}
+        for name, (package, original) in imported.items():
+            other = _defines(package, original)
+            needed[module].add(other)
+            if name in inlined:
+                needed[other].add(module)
     return needed
+
+
+@cache
+def _imports() -> dict[str, dict[str, tuple[str, str]]]:
+    """Return what each module imports: by its name there, the module that it comes from and its name in that."""
+    return {
+        module: {
+            renamed or name: (package, name)
+            for package, names in _IMPORT.findall(text.decode())
+            for name, renamed in _NAME.findall(names)
+        }
+        for module, text in _sources().items()
+    }
+
+
+def _defines(package: str, name: str) -> str:
+    """Return the module that defines what is imported from another, which may only hand it on."""
+    if f"{package}.{name}" in _sources():
+        return f"{package}.{name}"
+    handed_on = _imports().get(package, {}).get(name)
+    return _defines(*handed_on) if handed_on else package
 
 
 @cache
@@ -109,6 +138,38 @@ def folder_of_function(function: Callable[..., Any], identity: str) -> Path:
         with suppress(OSError):  # it is not made yet
             os.utime(path)
     return function_folder
+
+
+class Locator:
+    """Where numba keeps what it compiles of a function: in the folder of that function, and nowhere else.
+
+    Numba knows it by name, as ``NUMBA_CACHE_LOCATOR_CLASSES`` would say; versions that know no such variable keep code
+    in a folder of that one, by the path of the source.
+    """
+
+    def __init__(self, path: str, folder: Path) -> None:
+        self._py_file, self._folder = path, folder  # which numba's messages name
+
+    @classmethod
+    def from_function(cls, _function: Callable[..., Any], path: str) -> Locator:
+        """Return that of a function of a file, in the folder that is chosen now."""
+        return cls(path, Path(config.CACHE_DIR))  # type: ignore[attr-defined]
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Return nothing: another text has another folder."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Return nothing: another function has another folder."""
+        return ""
 
 
 def identity_of(function: Callable[..., Any]) -> str:

@@ -115,13 +115,14 @@ def _dispatcher(body: Callable[..., Any], settings: dict[str, Any], kind: str = 
     if "<locals>" in body.__qualname__ or not cache.has_file(body) or not cache.use_cache():
         return _not_kept(body, settings, identity)
     folder = cache.folder_of_function(body, identity) / kind
+    chosen = {"CACHE_DIR": str(folder), "CACHE_LOCATOR_CLASSES": f"{cache.__name__}.{cache.Locator.__name__}"}
     with _FOLDER_LOCK:
-        others = config.CACHE_DIR  # type: ignore[attr-defined]
+        others = {name: getattr(config, name, None) for name in chosen}
         try:
-            config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # which numba reads here, and only here
+            vars(config).update(chosen)  # which numba reads here, and only here
             dispatcher = njit(cache=True, **settings)(_named(body, identity))
         finally:
-            config.CACHE_DIR = others  # type: ignore[attr-defined]
+            vars(config).update(others)
     # made once, if at all: what a dispatcher has compiled goes with it
     dispatcher.compile = _checked(dispatcher, folder, once(lambda: _not_kept(body, settings, identity)))
     return dispatcher
