@@ -58,7 +58,7 @@ from mpu_bench.core.solver import Solver, Status, Until
 from mpu_bench.errors import UserError
 from mpu_bench.estimators.inputs import problem_of
 from mpu_bench.kernels import Linear
-from mpu_bench.solvers.certificates import hinge_sum, primal
+from mpu_bench.solvers.certificates import loss, primal
 from timing import Measurement
 
 DATASETS = ("adult", "web", *(f"a{k}a" for k in range(1, 9)), "reuters-money-fx", "usps-even", "mnist-even", "wide")
@@ -291,7 +291,7 @@ def summarise_ratios(measured: Sequence[ToGap], floors: Sequence[ToGap], ratios:
 def _pass_in_storage_order(problem: Problem) -> float:
     """Measure the seconds of one inner product with every row, the least a pass can take."""
     weights = np.ones(problem.features)
-    return timing.seconds(hinge_sum, 1.0, problem.train, problem.signs(), weights, attempts=21)
+    return timing.seconds(loss, np.ones(1), problem.train, problem.signs(), weights, attempts=21)
 
 
 def contestant(name: str, suboptimality: float) -> Solver:
@@ -358,7 +358,7 @@ def reach(
         status = solver.advance(state, Until(presented + size))
         seconds += time.process_time() - before
         presented = int(state.counters[PRESENTED])
-        objective = primal(problem.train, signs, solver.model(state).weights[0], solver.C)  # type: ignore[attr-defined]
+        objective = primal(problem.train, signs, solver.model(state).weights[0], np.array([solver.C]))  # type: ignore[attr-defined]
     if objective > wanted:
         seconds = inf
     elif seconds < SHORT_SECONDS:

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from mpu_bench.core.rows import any_rows
 from mpu_bench.core.solver import Until
 from mpu_bench.core.vectors import new_vectors
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
-from mpu_bench.solvers.meb.core_set import add_slot, new_core_set, new_examples
+from mpu_bench.solvers.meb.core_set import Examples, add_slot, new_core_set
 from oracles import kernel_svm, toys
 
 
@@ -99,7 +100,7 @@ def full_core_set(problem, kernel, C, cache_mb=1.0):
 
 def core_set_with(problem, kernel, C, responses, cache_mb=1.0):
     """Return examples and a core set of all of them, with equal weights and these responses."""
-    examples = new_examples(problem.train, problem.labels, kernel, C)
+    examples = Examples(any_rows(problem.train), problem.labels, kernel, np.array([C]))
     core = new_core_set(problem.n, new_vectors(problem.features, problem.n + 1), cache_mb)
     for i in range(problem.n):
         slot = add_slot(core, examples, np.uint32(i), responses[i])

@@ -54,10 +54,10 @@ def test_a_kernel_expansion_and_the_linear_model_it_is_have_the_same_certificate
     rows, signs = toys.problem(matrix, labels, "dense64").train, 2.0 * labels - 1
     alphas = C * np.random.default_rng(data_seed).random(len(signs))
     weights = (alphas * signs) @ matrix
-    linear = certificates.certify(rows, signs, (matrix**2).sum(axis=1), weights, alphas, C)
+    linear = certificates.certify(rows, signs, (matrix**2).sum(axis=1), weights, alphas, np.array([C]))
     losses = np.maximum(0, 1 - signs * (matrix @ weights))
     for coefficients in (alphas, alphas * signs):
-        kernel = certificates.certify_kernel(coefficients, float(weights @ weights), losses, C)
+        kernel = certificates.certify_kernel(coefficients, float(weights @ weights), losses, np.array([C]))
         assert kernel.objective == pytest.approx(linear.objective)
         assert kernel.dual_objective == pytest.approx(linear.dual_objective)
         assert (kernel.gap is None) == (linear.gap is None) == (linear.dual_objective <= 0)
@@ -67,8 +67,8 @@ def test_a_kernel_expansion_and_the_linear_model_it_is_have_the_same_certificate
 def test_a_model_of_zero_has_neither_a_gap_nor_a_margin_nor_nu():
     matrix, labels = toys.real()
     rows, signs, zero = toys.problem(matrix, labels, "dense64").train, 2.0 * labels - 1, np.zeros(len(labels))
-    linear = certificates.certify(rows, signs, (matrix**2).sum(axis=1), np.zeros(matrix.shape[1]), zero, 1.0)
-    kernel = certificates.certify_kernel(zero, 0.0, np.ones(len(labels)), 1.0)
+    linear = certificates.certify(rows, signs, (matrix**2).sum(axis=1), np.zeros(matrix.shape[1]), zero, np.ones(1))
+    kernel = certificates.certify_kernel(zero, 0.0, np.ones(len(labels)), np.ones(1))
     assert linear.objective == kernel.objective == len(labels)
     assert linear.gap is linear.margin is kernel.gap is kernel.nu is None
 

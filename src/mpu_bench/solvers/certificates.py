@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.jit import jit, jit_dispatch
+from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
 from mpu_bench.core.solver import Measures
@@ -27,8 +27,10 @@ from mpu_bench.errors import DataError
 #: what `Solver.objective_of` says of J without a bias
 L1_SVM = "w.w/2 + C sum hinge"
 
-#: C, of all examples or of each
-Weight = float | NDArray[np.float64]
+#: C of each example (n,), or that of all (1,): of one type, so that what reads it (`of_example`) is compiled once
+PerExample = NDArray[np.float64]
+
+_ONE = np.ones(1)
 
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
@@ -76,63 +78,40 @@ def squared_norm(vector):
     return total
 
 
-@jit_dispatch
+@jit
 def loss(C, rows, signs, weights):
-    """Return ``sum_i C_i max(0, 1 - y_i w.x_i)``, where C is a number for all examples or an array (n,)."""
-
-
-@loss.register(float)
-def _(C, rows, signs, weights):
-    return C * hinge_sum(1.0, rows, signs, weights)
-
-
-@loss.register(np.float64)
-def _(C, rows, signs, weights):
-    return hinge_sum(C, rows, signs, weights)
-
-
-@jit_dispatch
-def bound(C, i):
-    """Return the largest alpha_i, where C is a number for all examples or an array (n,)."""
-
-
-@bound.register(float)
-def _(C, i):  # noqa: ARG001
-    return C
-
-
-@bound.register(np.float64)
-def _(C, i):
-    return C[i]
+    """Return ``sum_i C_i max(0, 1 - y_i w.x_i)``, with C of each example (n,) or of all (1,); n inner products."""
+    total, of_all = 0.0, C[0] if len(C) == 1 else 1.0
+    for i in range(np.uint32(count(rows))):
+        of_one = 1.0 if len(C) == 1 else of_example(C, i)
+        total += of_one * max(0.0, 1.0 - signs[i] * dot(rows, np.uint32(i), weights))
+    return of_all * total
 
 
 @jit
-def hinge_sum(loss_weights, rows, signs, weights):
-    """Sum ``max(0, 1 - y_i w.x_i)`` over all examples, times a number or one of (n,); n inner products."""
-    total = 0.0
-    for i in range(np.uint32(count(rows))):
-        total += bound(loss_weights, i) * max(0.0, 1.0 - signs[i] * dot(rows, np.uint32(i), weights))
-    return total
+def of_example(numbers, i):
+    """Return the number of example i, where there is one of each (n,) or one of all (1,)."""
+    return numbers[min(np.uint32(i), np.uint32(len(numbers) - 1))]
 
 
-def per_example(C: float, problem: Problem) -> Weight:
-    """Return C for all examples of a problem, or an array (n,) where they have weights."""
-    return float(C) if problem.weights is None else C * problem.weights
+def per_example(C: float, problem: Problem) -> PerExample:
+    """Return C times the weights of a problem's examples (n,), or C of all (1,) where they have none."""
+    return np.array([float(C)]) if problem.weights is None else C * problem.weights
 
 
 @jit
 def _survey(C, loss_weights, rows, signs, weights, norms, unit):
     """Return weighted losses, by how much C times them may be wrong, a response by ``unit ||x_i||``, and the smallest.
 
-    C and the weights are a number or an array (n,); n inner products.
+    C and the weights are those of each example (n,) or of all (1,); n inner products.
     """
     losses, wrong, smallest = 0.0, 0.0, np.inf
     for i in range(np.uint32(count(rows))):
         response, off = signs[i] * dot(rows, np.uint32(i), weights), unit * norms[i]
-        losses += bound(loss_weights, i) * max(0.0, 1.0 - response)
+        losses += of_example(loss_weights, i) * max(0.0, 1.0 - response)
         smallest = min(smallest, response)
         if response < 1.0 + off:
-            wrong += bound(C, i) * off
+            wrong += of_example(C, i) * off
     return losses, wrong, smallest
 
 
@@ -144,7 +123,7 @@ def combine(rows, signs, alphas, weights):
             add(rows, np.uint32(i), signs[i] * alphas[i], weights)
 
 
-def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], C: Weight) -> float:
+def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64], C: PerExample) -> float:
     """Evaluate J(w) of a linear model without a bias.
 
     Parameters
@@ -154,15 +133,15 @@ def primal(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64],
     signs : array of float64, shape (n,)
         The labels, -1 or +1.
     weights : array of float64, shape (d,)
-    C : float or array of shape (n,)
-        The weight of the losses, above 0.
+    C : array of float64, shape (n,) or (1,)
+        The weight of each loss, or of all, above 0.
     """
     return float(weights @ weights / 2 + loss(C, rows, signs, weights))
 
 
 def margin(rows: Rows, signs: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
     """Evaluate ``min_i y_i w.x_i / ||w||``; None while the weights are zero."""
-    return _margin(_survey(0.0, 0.0, rows, signs, weights, np.zeros(len(signs)), 0.0)[2], weights)
+    return _margin(_survey(_ONE, _ONE, rows, signs, weights, np.zeros(len(signs)), 0.0)[2], weights)
 
 
 def _margin(smallest: float, weights: NDArray[np.float64]) -> float | None:
@@ -176,7 +155,7 @@ def certify(
     squared_norms: NDArray[np.float64],
     weights: NDArray[np.float64],
     alphas: NDArray[np.float64],
-    C: Weight,
+    C: PerExample,
 ) -> Measures:
     """Bound the error of a linear model without a bias by its own dual variables.
 
@@ -192,8 +171,8 @@ def certify(
         The model whose objective is bounded.
     alphas : array of float64, shape (n,)
         Dual variables, in [0, C].
-    C : float or array of shape (n,)
-        The weight of the losses, above 0.
+    C : array of float64, shape (n,) or (1,)
+        The weight of each loss, or of all, above 0.
     """
     exact, norms = np.zeros_like(weights), np.sqrt(squared_norms)
     combine(rows, signs, alphas, exact)  # from the dual variables alone: no rounding of a solver enters
@@ -204,7 +183,7 @@ def certify_sum(
     rows: Rows,
     signs: NDArray[np.float64],
     weights: NDArray[np.float64],
-    C: Weight,
+    C: PerExample,
     norms: NDArray[np.float64],
     total: float,
     combined: NDArray[np.float64],
@@ -226,7 +205,7 @@ def certify_sum(
         sum_i alpha_i ||x_i||, or more.
     """
     n, d, norm, squared = len(signs), len(weights), float(np.linalg.norm(weights)), float(combined @ combined)
-    scale, loss_weights = (1.0, C) if isinstance(C, np.ndarray) else (C, 1.0)
+    scale, loss_weights = (1.0, C) if len(C) > 1 else (float(C[0]), _ONE)
     losses, of_losses, smallest = _survey(C, loss_weights, rows, signs, weights, norms, rounding(d, norm))
     objective = float(weights @ weights / 2 + scale * losses)
     of_primal = float(of_losses) + rounding(n, objective) + rounding(d, norm * norm / 2)
@@ -237,16 +216,16 @@ def certify_sum(
     )
 
 
-def kernel_primal(squared_norm: float, losses: NDArray[np.float64], C: Weight) -> float:
+def kernel_primal(squared_norm: float, losses: NDArray[np.float64], C: PerExample) -> float:
     """Evaluate J from ``||w||^2`` and the hinge loss of every example, shape (n,)."""
-    return squared_norm / 2 + (float(C @ losses) if isinstance(C, np.ndarray) else C * float(losses.sum()))
+    return squared_norm / 2 + (float(C @ losses) if len(C) > 1 else float(C[0]) * float(losses.sum()))
 
 
 def certify_kernel(
     coefficients: NDArray[np.float64],
     squared_norm: float,
     losses: NDArray[np.float64],
-    C: Weight,
+    C: PerExample,
     rounding: float = 0.0,
 ) -> Measures:
     """Bound the error of a kernel expansion by its own coefficients.
@@ -259,8 +238,8 @@ def certify_kernel(
         ``||w||^2`` of the expansion with these coefficients.
     losses : array of float64, shape (n,)
         The hinge loss of every example.
-    C : float or array of shape (n,)
-        The weight of the losses, above 0.
+    C : array of float64, shape (n,) or (1,)
+        The weight of each loss, or of all, above 0.
     rounding : float
         By how much the primal and the dual objective may each be wrong.
     """

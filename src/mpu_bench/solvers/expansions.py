@@ -23,7 +23,7 @@ from mpu_bench.core.solver import Measures
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import Gram
 from mpu_bench.kernels.precision import sum_rounding
-from mpu_bench.solvers.certificates import Weight, certify_kernel, kernel_primal, nu_of, rounding
+from mpu_bench.solvers.certificates import PerExample, certify_kernel, kernel_primal, nu_of, rounding
 
 _MAX_PRODUCTS = 1 << 31  # of two numbers, without another look at what they cost: about a second
 _MAX_OF_ROUNDING = 2.0  # times the gap without it, for which nothing is computed anew
@@ -97,7 +97,7 @@ def certify_expansion(
     problem: Problem,
     kernel: Kernel,
     coefficients: NDArray[np.float64],
-    C: Weight,
+    C: PerExample,
     bias: float = 0.0,
     kept: Kept | None = None,
     has_ended: bool = True,
@@ -108,8 +108,8 @@ def certify_expansion(
     ----------
     problem, kernel, coefficients, kept
         As of `responses_of`; the coefficients have the signs of the labels.
-    C : float or array of shape (n,)
-        The weight of the losses, above 0.
+    C : array of float64, shape (n,) or (1,)
+        The weight of each loss, or of all, above 0.
     bias : float
         b; 0 where there is none.
     has_ended : bool
@@ -137,7 +137,7 @@ def certify_expansion(
 
 
 def evaluate_expansion(
-    problem: Problem, kernel: Kernel, coefficients: NDArray[np.float64], C: Weight, kept: Kept
+    problem: Problem, kernel: Kernel, coefficients: NDArray[np.float64], C: PerExample, kept: Kept
 ) -> Measures:
     """Return the objective of coefficients that are no dual variables, and nu; parameters as of `certify_expansion`."""
     responses = responses_of(problem, kernel, coefficients, kept)
@@ -147,7 +147,7 @@ def evaluate_expansion(
 def _measured(
     signs: NDArray[np.float64],
     coefficients: NDArray[np.float64],
-    C: Weight,
+    C: PerExample,
     bias: float,
     responses: Responses,
     certifies: bool,

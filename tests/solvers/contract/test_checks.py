@@ -275,7 +275,9 @@ class OfTheSVM(Perceptron):
 
     def measures(self, state):
         of_weights = state.rows, state.signs, state.weights
-        return Measures(objective=self.scale(state) * primal(*of_weights, self.C), margin=margin(*of_weights))
+        return Measures(
+            objective=self.scale(state) * primal(*of_weights, np.array([self.C])), margin=margin(*of_weights)
+        )
 
     def scale(self, state):
         return 1.0

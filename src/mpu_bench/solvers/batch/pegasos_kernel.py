@@ -28,7 +28,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint
 from mpu_bench.core.solver import Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
-from mpu_bench.solvers.certificates import bound, per_example
+from mpu_bench.solvers.certificates import of_example, per_example
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _iterate(gram, work, counters, regularization, weights, until):
         i = randint(work.generator, n)
         before = counters[PRESENTED]  # t - 1
         if before == 0 or work.responses[i] < regularization * before:  # c_i < 1
-            weight = bound(weights, i)
+            weight = of_example(weights, i)
             work.alphas[i] += weight  # m_i
             add_example(gram, work, i, weight, counters)
         counters[PRESENTED] += 1

@@ -23,7 +23,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.rng import randint
 from mpu_bench.core.solver import Measures, Until
 from mpu_bench.solvers.batch.kept_responses import KeptResponses, State, add_example
-from mpu_bench.solvers.certificates import bound, per_example
+from mpu_bench.solvers.certificates import of_example, per_example
 from mpu_bench.solvers.expansions import certify_expansion
 
 _ROUNDING = 1e-12  # of a derivative: where it is less, alpha_i stays
@@ -63,7 +63,7 @@ def _iterate(gram, work, counters, C, until):
     while not reached(counters, until):
         counters[PRESENTED] += 1
         i = randint(work.generator, n)
-        derivative, upper = 1.0 - responses[i], bound(C, i)
+        derivative, upper = 1.0 - responses[i], of_example(C, i)
         curvature = max(gram.diagonal[i], np.finfo(np.float64).tiny)  # a zero row goes to C at once
         change = min(max(alphas[i] + derivative / curvature, 0.0), upper) - alphas[i]
         if change == 0.0 or abs(derivative) <= _ROUNDING:

@@ -20,7 +20,7 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, new_lru, renew, touch
 from mpu_bench.kernels.matrix import Gram, add_rows, row_slot
-from mpu_bench.solvers.certificates import Weight
+from mpu_bench.solvers.certificates import PerExample
 
 _ACTIVE_ROWS_BYTES = 1 << 26  # at most, for the active parts of rows
 _SHRINK_TO = 0.75  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
@@ -42,7 +42,7 @@ class Variables(NamedTuple):
     unshrunk_minus_y_grad: NDArray[np.float64]  #: (n,) by example, those when shrinking began
 
 
-def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: Weight) -> Variables:
+def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: PerExample) -> Variables:
     """Return the variables at beta = 0, all active, of examples with the labels y and K(x_i, x_i); both (n,)."""
     n, lower, upper = len(signs), np.minimum(0.0, signs * C), np.maximum(0.0, signs * C)
     examples, active_size = np.arange(n, dtype=np.uint32), np.array([n])

@@ -368,7 +368,7 @@ def _demand_measures_of_model(measures: Measures, solver: Solver, model: Model, 
     of_weights = problem.train, problem.signs(), model.weights[0]
     true = {"margin": margin(*of_weights)}
     if hasattr(solver, "C") and solver.objective_of(vars(solver)) == L1_SVM:
-        true["objective"] = primal(*of_weights, float(solver.C))
+        true["objective"] = primal(*of_weights, np.array([float(solver.C)]))
     for name, value in true.items():
         said = getattr(measures, name)
         same = said is None or (value is not None and math.isclose(said, value, rel_tol=_PRECISION, abs_tol=_ROUNDING))

@@ -20,7 +20,7 @@ from mpu_bench.core.rows import to_scipy
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import checked_norms
-from mpu_bench.solvers.certificates import L1_SVM
+from mpu_bench.solvers.certificates import L1_SVM, per_example
 from mpu_bench.solvers.expansions import certify_expansion
 
 
@@ -125,8 +125,8 @@ class ExternalKernelSolver(Solver):
 
     def measures(self, state: State) -> Measures:
         """Certify the model by its own dual variables."""
-        coefficients = state.coefficients
-        return certify_expansion(state.problem, state.kernel, coefficients, self.C, state.bias)
+        C = per_example(self.C, state.problem)
+        return certify_expansion(state.problem, state.kernel, state.coefficients, C, state.bias)
 
     @classmethod
     def optimum_solver(cls, parameters: Mapping[str, Any], linear: bool) -> Optimum | None:  # noqa: ARG003

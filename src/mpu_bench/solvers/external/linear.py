@@ -101,6 +101,6 @@ class ExternalLinearSolver(Solver):
     def measures(self, state: State) -> Measures:
         """Evaluate the objective and the margin; there are no dual variables to certify them."""
         return Measures(
-            objective=primal(state.rows, state.signs, state.weights, self.C),
+            objective=primal(state.rows, state.signs, state.weights, np.array([float(self.C)])),
             margin=margin(state.rows, state.signs, state.weights),
         )

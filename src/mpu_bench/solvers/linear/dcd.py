@@ -40,11 +40,11 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
     L1_SVM,
-    Weight,
-    bound,
+    PerExample,
     certify,
     finite_squared_norms,
     loss,
+    of_example,
     per_example,
     squared_norm,
 )
@@ -77,7 +77,7 @@ class State(NamedTuple):
     signs: NDArray[np.float64]  #: y (n,)
     squared_norms: NDArray[np.float64]  #: ||x_i||^2 (n,); above zero, so that a zero row goes to C at once
     alphas: NDArray[np.float64]  #: (n,), in [0, C]
-    C: Weight
+    C: PerExample
     weights: NDArray[np.float64]  #: w (d,)
     order: NDArray[np.uint32]  #: (n,) the active examples, then those shrunk away
     generator: NDArray[np.uint64]
@@ -172,7 +172,7 @@ def _present(state, until):
         i = order[position]
         presented += 1
         gradient = signs[i] * dot(rows, i, weights) - 1.0  # step (a)
-        alpha, C = alphas[i], bound(state.C, i)
+        alpha, C = alphas[i], of_example(state.C, i)
         gap += C * max(-gradient, 0.0) + alpha * gradient  # this example's part of primal - dual
         if (alpha == 0.0 and gradient > M_before) or (alpha == C and gradient < m_before):  # shrink
             active -= np.uint32(1)

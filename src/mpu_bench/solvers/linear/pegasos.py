@@ -39,10 +39,10 @@ from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
     L1_SVM,
-    Weight,
-    bound,
+    PerExample,
     finite_squared_norms,
     margin,
+    of_example,
     per_example,
     primal,
     squared_norm,
@@ -68,7 +68,7 @@ class State(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
-    C: Weight  #: of each example, or of all
+    C: PerExample
     n: int  #: lambda = 1 / (C n): the rows that it has started with
     inverse_lambda: float  #: C n, or the sum of C: 1 / lambda
     accumulated: NDArray[np.float64]  #: v = (t - 1) w (d,)
@@ -80,7 +80,7 @@ class State(NamedTuple):
 
     def without_rows(self) -> Self:
         """Return what further rows need (`Pegasos.resumed`)."""
-        return self._replace(rows=take(self.rows, np.zeros(0, np.int64)), signs=np.zeros(0), C=0.0)
+        return self._replace(rows=take(self.rows, np.zeros(0, np.int64)), signs=np.zeros(0), C=np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,8 @@ def _present(state, last):
         violates = response < threshold  # as good as random: no branch on it
         violators[size] = i
         size += np.int64(violates)
-        responses += bound(state.C, i) * response if violates else 0.0
+        weighted = of_example(state.C, i) * response
+        responses += weighted if violates else 0.0
     progress.position, progress.violators, progress.responses = last, size, responses
     state.counters[PRESENTED] += last - first
     state.counters[INNER_PRODUCTS] += last - first
@@ -221,7 +222,7 @@ def _end_step(state, iterations):
     length = 0.0  # at least that of the change of v
     for j in range(progress.violators):
         i = state.violators[j]
-        step = bound(state.C, i) * n / k  # eta / k, times t
+        step = of_example(state.C, i) * n / k  # eta / k, times t
         add(state.rows, i, state.signs[i] * step, state.accumulated)
         length += step * progress.R
     progress.norm_bound += 2.0 * n / k * progress.responses + length * length

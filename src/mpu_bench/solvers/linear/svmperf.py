@@ -50,7 +50,14 @@ from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Solver, Status, Until
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, Weight, bound, certify_sum, finite_squared_norms, per_example
+from mpu_bench.solvers.certificates import (
+    L1_SVM,
+    PerExample,
+    certify_sum,
+    finite_squared_norms,
+    of_example,
+    per_example,
+)
 
 _IDLE_ROUNDS = 50  # after which a plane is dropped
 _MAX_MOVES = 10_000  # of multipliers in a round: where they do not do, a further plane helps more than further moves
@@ -81,7 +88,7 @@ class Arrays(NamedTuple):
 
     rows: Rows
     signs: NDArray[np.float64]  #: y (n,)
-    loss_weights: Weight  #: 1, or that of each example
+    loss_weights: PerExample
     total: float  #: n, or the sum of the weights
     weights: NDArray[np.float64]  #: w (d,)
     planes: NDArray[np.float64]  #: g (capacity, d)
@@ -209,9 +216,9 @@ def _present(arrays, counters, last):
             response = signs[i] * dot(rows, np.uint32(i), weights)
             violators[size] = i  # no branch, which would be taken at random
             size += np.int64(response < 1.0)  # c_i
-            loss += bound(loss_weights, i) * max(0.0, 1.0 - response)
+            loss += of_example(loss_weights, i) * max(0.0, 1.0 - response)
         for k in range(size):
-            weight = bound(loss_weights, violators[k])
+            weight = of_example(loss_weights, violators[k])
             add(rows, violators[k], weight * signs[violators[k]], plane)
             sum_of_violators += weight
     progress.loss, progress.violators = loss, sum_of_violators

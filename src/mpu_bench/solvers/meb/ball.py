@@ -72,7 +72,7 @@ from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
-from mpu_bench.core.rows import Rows, squared_norms, take
+from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.vectors import has_free_entries, new_vectors_for, quantum_of, with_free_entries
 from mpu_bench.errors import ConfigError, OutOfRangeError
@@ -88,7 +88,6 @@ from mpu_bench.solvers.meb.core_set import (
     compact,
     enlarged_core_set,
     new_core_set,
-    new_examples,
     squared_point_norm,
     value_with_itself,
     values_from,
@@ -252,7 +251,7 @@ class BallSolver(Solver):
         slots = new_vectors_for(rows, features, _FIRST_CAPACITY, precision, quantum, FIRST_POINTS)
         state = State(
             problem,
-            new_examples(rows, problem.labels, kernel, per_example(self.C, problem)),
+            Examples(any_rows(rows), problem.labels, kernel, per_example(self.C, problem)),
             new_core_set(n, slots, self.cache_mb),
             new_history(n, new_vectors_for(rows, features, 0, precision, float(slots.columns.itemsize == 1)), 0),
             new_search(n, sampled, 0 if sampled == n else confirmations, seed, first_rows),
@@ -270,7 +269,7 @@ class BallSolver(Solver):
         core, ball, counters, kernel_rows = state.core, state.ball, state.counters, state.search.first_rows
         self.iterate(state.examples, core, state.history, state.search, ball, Until(), counters)
         points = len(kernel_rows)
-        C = state.examples.C[core.members[:points] & state.examples.mask]
+        C = np.broadcast_to(state.examples.C, state.problem.n)[core.members[:points]]
         ratios, largest = C / C.max(), float(C.max())
         total = float(ratios.sum())
         core.coefficients[:points] = core.signs[:points] * (ratios / total)

@@ -21,14 +21,14 @@ from mpu_bench.core.buffers import grown
 from mpu_bench.core.counters import KERNEL_COMPUTED
 from mpu_bench.core.jit import jit
 from mpu_bench.core.lru import LRU, claim, clear, new_lru, touch
-from mpu_bench.core.rows import AnyRows, Rows, any_rows, nonzeros, squared_norm
+from mpu_bench.core.rows import AnyRows, nonzeros, squared_norm
 from mpu_bench.core.sparse_vectors import LONGEST
 from mpu_bench.core.vector_store import COLUMNS_AT_ONCE, add_columns
 from mpu_bench.core.vectors import Vectors, enlarged, entry_products, has_free_entries, keep, put
 from mpu_bench.kernels import Kernel, value, values
 from mpu_bench.kernels.matrix import kernel_diagonal
 from mpu_bench.kernels.precision import Precision
-from mpu_bench.solvers.certificates import Weight
+from mpu_bench.solvers.certificates import PerExample, of_example
 
 _VALUES_AT_ONCE = 2048  # kernel values that are formed together; they stay in the nearest cache
 _MIN_ROWS = 2  # there is always room for two: SMO works with a pair
@@ -40,19 +40,7 @@ class Examples(NamedTuple):
     rows: AnyRows
     labels: NDArray[np.int32]  #: (n,) 0 or 1
     kernel: Kernel
-    C: NDArray[np.float64]  #: (1,) of all, or (n,) of each: of one type, so that both are compiled once
-    mask: np.uint32  #: of an example's number: 0, or all bits
-
-
-def new_examples(rows: Rows, labels: NDArray[np.int32], kernel: Kernel, C: Weight) -> Examples:
-    """Return examples that have one C, or each their own."""
-    return Examples(any_rows(rows), labels, kernel, np.atleast_1d(C), np.uint32(0xFFFFFFFF * np.ndim(C)))
-
-
-@jit(inline="always")
-def cost_of(examples, i):
-    """Return C_i, the cost of an example's loss."""
-    return examples.C[np.uint32(i) & examples.mask]
+    C: PerExample  #: the cost of a loss
 
 
 class CoreSet(NamedTuple):
@@ -201,7 +189,8 @@ def add_slot(core, examples, i, response):
     put(core.vectors, slot, examples.rows, i)
     core.members[slot], core.slots[i] = i, slot
     core.signs[slot] = 2.0 * examples.labels[i] - 1.0
-    core.diagonal[slot] = np.float64(value_with_itself(examples, core.vectors, slot)) + 1.0 + 1.0 / cost_of(examples, i)
+    with_itself = np.float64(value_with_itself(examples, core.vectors, slot))
+    core.diagonal[slot] = with_itself + 1.0 + 1.0 / of_example(examples.C, i)
     core.coefficients[slot], core.responses[slot] = 0.0, response
     return slot
 
@@ -220,7 +209,7 @@ def gap_of_core_set(core, examples, R):
     """Return the SVM's gap (`certificate.py`) of beta = alpha / R, if there were no other examples than these."""
     gap = 0.0
     for slot in range(core.vectors.size[0]):
-        C, s = cost_of(examples, core.members[slot]), core.responses[slot]
+        C, s = of_example(examples.C, core.members[slot]), core.responses[slot]
         slack = core.signs[slot] * core.coefficients[slot] / (C * R)
         loss = max(0.0, 1.0 - s / R + slack)
         gap += R * C * (loss * loss - slack * slack)

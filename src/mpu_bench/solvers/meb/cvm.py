@@ -33,9 +33,10 @@ from mpu_bench.core.solver import Kernels
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal
+from mpu_bench.solvers.certificates import of_example
 from mpu_bench.solvers.meb.ball import BallSolver, State, iterations
 from mpu_bench.solvers.meb.conjugate import step_of_all
-from mpu_bench.solvers.meb.core_set import add_slot, cost_of, gap_of_core_set, has_room, total, with_weight
+from mpu_bench.solvers.meb.core_set import add_slot, gap_of_core_set, has_room, total, with_weight
 from mpu_bench.solvers.meb.farthest import shortfall
 from mpu_bench.solvers.meb.simplex import MAX_MOVES, minimise_core_set
 
@@ -104,7 +105,7 @@ def _iterate(examples, core, history, search, ball, until, counters):
 @jit(inline="always")
 def _join(examples, core, ball, i, s, counters):
     if ball.adds_all and core.slots[i] < 0 and has_room(core, 2):  # one is for the farthest
-        ball.missing += cost_of(examples, i) * (1.0 - s / (ball.delta2 - ball.r2)) ** 2
+        ball.missing += of_example(examples.C, i) * (1.0 - s / (ball.delta2 - ball.r2)) ** 2
         _add(examples, core, i, s, counters)
 
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS, UPDATES
 from mpu_bench.core.jit import jit
+from mpu_bench.solvers.certificates import of_example
 from mpu_bench.solvers.meb.ball import BallSolver, iterations, join_none
-from mpu_bench.solvers.meb.core_set import add_slot, cost_of, row
+from mpu_bench.solvers.meb.core_set import add_slot, row
 from mpu_bench.solvers.meb.farthest import remember
 
 _LONGEST = 1.0 - 2.0**-40  # step: at 1 the other weights were 0, and the scale that they are divided by
@@ -76,7 +77,7 @@ def move(examples, core, history, ball, slot, length, rise, counters):
     kernel_row = row(core, examples, i, counters)
     for k in range(len(kernel_row)):
         core.responses[k] += change * sign * core.signs[k] * (np.float64(kernel_row[k]) + 1.0)
-    core.responses[slot] += change / cost_of(examples, i)
+    core.responses[slot] += change / of_example(examples.C, i)
     core.coefficients[slot] += change * sign  # ... + lambda e_j
     ball.bias += change * sign
     remember(history, examples, i, change * sign)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.ordering import number, order
-from mpu_bench.solvers.meb.core_set import CoreSet, Examples, cost_of, kept_row
+from mpu_bench.solvers.certificates import of_example
+from mpu_bench.solvers.meb.core_set import CoreSet, Examples, kept_row
 
 _MIN_CURVATURE = 1e-12  # of a pair, where k~_ii + k~_jj - 2 k~_ij is not above zero
 MAX_MOVES, _MAX_VALUES = 1 << 16, 1 << 27  # of one call, and kernel values that it reads or computes
@@ -67,7 +68,7 @@ def _(points, slot):
 
 @loss_weight.register(RowsOfCoreSet)
 def _(points, slot):
-    return cost_of(points.examples, points.core.members[slot])
+    return of_example(points.examples.C, points.core.members[slot])
 
 
 @jit

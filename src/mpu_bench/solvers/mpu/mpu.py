@@ -80,7 +80,7 @@ from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
-from mpu_bench.solvers.certificates import L1_SVM, Weight, bound, certify, per_example
+from mpu_bench.solvers.certificates import L1_SVM, PerExample, certify, of_example, per_example
 from mpu_bench.solvers.expansions import response_rounding
 from mpu_bench.solvers.mpu.hard_margin import check_shortest, guaranteed_fraction, obvious_cause, update_bound
 from mpu_bench.solvers.mpu.responses import (
@@ -155,7 +155,7 @@ class State(NamedTuple):
     thresholds: Thresholds
     responses: Responses
     squared_norms: NDArray[np.float64]  #: ||z_i||^2 (n,)
-    weights: Weight  #: s_i, what I is multiplied by
+    weights: PerExample  #: s_i, what I is multiplied by
     multiplicities: NDArray[np.float64]  #: I_i (n,)
     sets: NDArray[np.uint32]  #: (3, n): all examples and the two active sets
     sizes: NDArray[np.int64]  #: (3,) of the sets
@@ -376,7 +376,7 @@ def _present(state, until):
         prefetch(norms, soon)
         prefetch(multiplicities, soon)
         i = examples[position]
-        p_i, I_i, I_max, delta = response(responses, i), multiplicities[i], I_of_all * bound(weights, i), 0.0
+        p_i, I_i, I_max, delta = response(responses, i), multiplicities[i], I_of_all * of_example(weights, i), 0.0
         # this example's part of primal - dual
         gap += (0.0 if is_hard else I_max) * max(b - p_i, 0.0) - I_i * (b - p_i)
         smallest = min(smallest, p_i)

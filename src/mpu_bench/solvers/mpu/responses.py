@@ -26,7 +26,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel, Linear
 from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.kernels.matrix import Gram, row_slot
-from mpu_bench.solvers.certificates import bound, combine, finite_squared_norms
+from mpu_bench.solvers.certificates import combine, finite_squared_norms, of_example
 
 
 class LinearResponses(NamedTuple):
@@ -149,11 +149,11 @@ def _(responses, multiplicities):
 
 @jit
 def hinge_sum_and_min(responses, threshold, weights):
-    """Return ``sum_i s_i max(0, threshold - p_i)`` and ``min_i p_i``; n responses, s_i alike or an array (n,)."""
+    """Return ``sum_i s_i max(0, threshold - p_i)`` and ``min_i p_i``; n responses, s_i of each (n,) or of all (1,)."""
     loss, smallest = 0.0, np.inf
     for i in range(np.uint32(len(responses.signs))):
         p = response(responses, np.uint32(i))
-        loss += bound(weights, np.uint32(i)) * max(0.0, threshold - p)
+        loss += of_example(weights, np.uint32(i)) * max(0.0, threshold - p)
         smallest = min(smallest, p)
     return loss, smallest
 
