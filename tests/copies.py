@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 from command_line import COMMAND
@@ -63,6 +64,12 @@ class Copies:
             [*COMMAND, *arguments], cwd=place, env=variables,
             check=False, capture_output=True, text=True, timeout=timeout,
         )  # fmt: skip
+
+    def run(self, program: str, place: Path, variables: Mapping[str, str], timeout: float = 200.0) -> str:
+        """Return what a program prints in a copy, in a folder and with these variables, as of ``python -c``."""
+        done = self._copied(["-c", program], place, variables, timeout)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     def _copied(
         self, arguments: Sequence[str], place: Path, variables: Mapping[str, str], timeout: float
@@ -149,7 +156,7 @@ def _import_all() -> None:
 
 
 def _be_command(arguments: list[str], place: str, variables: dict[str, str], streams: list[int]) -> NoReturn:
-    """Be ``python -m mpu_bench``, called with these arguments in this folder."""
+    """Be ``python -m mpu_bench``, or ``python``, called with these arguments in this folder."""
     from mpu_bench import __main__ as program
     from mpu_bench.guard import process
 
@@ -162,11 +169,23 @@ def _be_command(arguments: list[str], place: str, variables: dict[str, str], str
         stream = open(getattr(sys, name).fileno(), mode, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    if arguments[0] == "-c":
+        _be_program(arguments[1])
     sys.modules["__main__"] = program  # by which its name in messages is found
     sys.argv[:] = [str(program.__file__), *arguments]
     sys.path[0] = place
     process.subprocess = _Subprocess  # type: ignore[attr-defined]
     program.main()
+
+
+def _be_program(text: str) -> NoReturn:
+    """Be ``python -c``."""
+    main = ModuleType("__main__")
+    sys.modules["__main__"], sys.argv[:] = main, ["-c"]
+    sys.path[:0] = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    sys.dont_write_bytecode = True  # or an edit within the second of the one before would not be noticed
+    exec(compile(text, "<string>", "exec"), vars(main))
+    sys.exit()
 
 
 def _take_variables(variables: Mapping[str, str]) -> None:

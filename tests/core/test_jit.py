@@ -8,6 +8,7 @@ import time
 import pytest
 from numba.core import config
 
+from copies import Copies
 from mpu_bench.core import jit as of_core
 from mpu_bench.core.jit import jit, jit_dispatch
 
@@ -159,23 +160,31 @@ def halved_and_doubled(number):
 """
 
 
-def called(folder, program, **variables):
-    """Return what a program prints that finds the modules of a folder, and compiled code beside them."""
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(folder / "cache"),
-        "PYTHONPATH": f"{folder}{os.pathsep}{folder / 'site-packages'}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **variables,
-    }
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+@pytest.fixture(scope="module")
+def programs():
+    """Return a process that has imported what is compiled with, and compiled nothing; it is copied for each program."""
+    made = Copies(os.environ, ["mpu_bench.solver", "mpu_bench.kernels.matrix"])
+    yield made
+    made.close()
 
 
-def test_functions_that_other_processes_compiled_are_not_taken_for_each_other(tmp_path):
+@pytest.fixture
+def called(programs, tmp_path):
+    """Return what a program prints that finds the modules of the test's folder, and compiled code beside them."""
+
+    def call(program, **variables):
+        folders = f"{tmp_path}{os.pathsep}{tmp_path / 'site-packages'}"
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": folders, **variables}
+        return programs.run(program, tmp_path, environment)
+
+    return call
+
+
+def test_functions_that_other_processes_compiled_are_not_taken_for_each_other(tmp_path, called):
     (tmp_path / "two_dispatched.py").write_text(TWO_DISPATCHED)
 
     def call(function):
-        return called(tmp_path, f"from two_dispatched import *; print({function}(Number(4.0)))")
+        return called(f"from two_dispatched import *; print({function}(Number(4.0)))")
 
     assert call("eightfold") == "32.0"
     assert call("ninefold_and_eightfold") == "(36.0, 32.0)"
@@ -216,11 +225,11 @@ def third_and_half(x):
 """
 
 
-def test_functions_of_one_name_in_one_module_are_not_taken_for_each_other(tmp_path):
+def test_functions_of_one_name_in_one_module_are_not_taken_for_each_other(tmp_path, called):
     (tmp_path / "of_one_name.py").write_text(TWO_OF_ONE_NAME)
 
     def call(function):
-        return called(tmp_path, f"from of_one_name import *; print({function}(6.0))")
+        return called(f"from of_one_name import *; print({function}(6.0))")
 
     assert [call("doubled"), call("tripled_and_doubled")] == ["12.0", "(18.0, 12.0)"]
     assert [call("halved"), call("third_and_half")] == ["3.0", "(2.0, 3.0)"]
@@ -244,14 +253,14 @@ IMPORTS = {
 
 @pytest.mark.parametrize("place", [".", "site-packages"])
 @pytest.mark.parametrize("way", IMPORTS)
-def test_an_edit_of_a_file_that_a_users_file_imports_recompiles_it(tmp_path, way, place):
+def test_an_edit_of_a_file_that_a_users_file_imports_recompiles_it(tmp_path, called, way, place):
     user = f"from mpu_bench.solver import jit\n{IMPORTS[way]}\n@jit\ndef called(x):\n    return times(x)\n"
     (tmp_path / "users.py").write_text(user)
     (tmp_path / place).mkdir(exist_ok=True)
     (tmp_path / place / "between.py").write_text("from helper import *\n")
     for factor in (2.0, 3.0):
         (tmp_path / place / "helper.py").write_text(HELPER.format(factor=factor))
-        assert called(tmp_path, "import users; print(users.called(6.0))") == str(6.0 * factor)
+        assert called("import users; print(users.called(6.0))") == str(6.0 * factor)
 
 
 OF_OTHER_PLACES = {
@@ -262,7 +271,7 @@ OF_OTHER_PLACES = {
 
 
 @pytest.mark.parametrize("place", OF_OTHER_PLACES)
-def test_a_constant_that_no_file_holds_is_that_of_the_process(tmp_path, place):
+def test_a_constant_that_no_file_holds_is_that_of_the_process(tmp_path, called, place):
     (tmp_path / "users.py").write_text(f"""
 import os
 import numpy as np
@@ -282,7 +291,7 @@ def called(x):
     return {"FACTOR(x)" if "within" in place else "FACTOR[0] * x" if "array" in place else "FACTOR * x"}
 """)
     for factor in ("2.0", "3.0", "2.0"):
-        printed = called(tmp_path, "import users; print(users.called(6.0))", FACTOR=factor)
+        printed = called("import users; print(users.called(6.0))", FACTOR=factor)
         assert printed == str(6.0 * float(factor))
 
 
@@ -295,7 +304,7 @@ print(users.called(6.0))
 
 
 @pytest.mark.parametrize("edited", ["users.py", "helper.py"])
-def test_what_was_loaded_before_an_edit_is_not_taken_for_what_stands_there_then(tmp_path, edited):
+def test_what_was_loaded_before_an_edit_is_not_taken_for_what_stands_there_then(tmp_path, called, edited):
     times = "@jit\ndef times(x):\n    return FACTOR * x\n"
     parts = {"users.py": "from helper import times\n", "helper.py": f"FACTOR = 2.0\n{times}"}
     if edited == "users.py":
@@ -303,8 +312,8 @@ def test_what_was_loaded_before_an_edit_is_not_taken_for_what_stands_there_then(
     for name, text in parts.items():
         called_too = "@jit\ndef called(x):\n    return times(x)\n" if name == "users.py" else ""
         (tmp_path / name).write_text(f"from mpu_bench.core.jit import jit\n{text}{called_too}")
-    assert called(tmp_path, EDITED_MEANWHILE.format(edited=str(tmp_path / edited))) == "12.0"
-    assert called(tmp_path, "import users; print(users.called(6.0))") == "18.0"
+    assert called(EDITED_MEANWHILE.format(edited=str(tmp_path / edited))) == "12.0"
+    assert called("import users; print(users.called(6.0))") == "18.0"
 
 
 SHARED = """
@@ -329,20 +338,20 @@ def called(state):
 
 
 @pytest.mark.parametrize("function", ["called", "difference"])
-def test_a_function_for_tuples_of_several_files_needs_none_of_the_others(tmp_path, function):
+def test_a_function_for_tuples_of_several_files_needs_none_of_the_others(tmp_path, called, function):
     (tmp_path / "shared.py").write_text(SHARED)
     for name in ("one", "other"):
         (tmp_path / f"{name}.py").write_text(OWN_TUPLE.format(fields="x: float\n    y: float"))
-        assert called(tmp_path, f"import {name} as own; print(own.{function}(own.State(x=5.0, y=2.0)))") == "3.0"
+        assert called(f"import {name} as own; print(own.{function}(own.State(x=5.0, y=2.0)))") == "3.0"
         (tmp_path / f"{name}.py").unlink()
 
 
 @pytest.mark.parametrize("function", ["called", "difference"])
-def test_the_fields_of_a_tuple_are_told_apart(tmp_path, function):
+def test_the_fields_of_a_tuple_are_told_apart(tmp_path, called, function):
     (tmp_path / "shared.py").write_text(SHARED)
     for fields in ("x: float\n    y: float", "y: float\n    x: float"):
         (tmp_path / "own.py").write_text(OWN_TUPLE.format(fields=fields))
-        assert called(tmp_path, f"import own; print(own.{function}(own.State(x=5.0, y=2.0)))") == "3.0"
+        assert called(f"import own; print(own.{function}(own.State(x=5.0, y=2.0)))") == "3.0"
 
 
 BODY_OF_USERS = """
@@ -359,11 +368,11 @@ def _(kernel, dot, a2, b2):
 """
 
 
-def test_a_body_of_a_users_file_is_that_of_the_file(tmp_path):
+def test_a_body_of_a_users_file_is_that_of_the_file(tmp_path, called):
     for factor in (2.0, 3.0):
         (tmp_path / "own.py").write_text(BODY_OF_USERS.format(factor=factor))
         program = "import numpy as np; from own import *; print(kernel_diagonal(Own(5.0), np.ones(1))[0])"
-        assert called(tmp_path, program) == str(factor * 5.0)
+        assert called(program) == str(factor * 5.0)
 
 
 def test_threads_do_not_take_each_others_folders(monkeypatch):
@@ -390,9 +399,9 @@ def test_threads_do_not_take_each_others_folders(monkeypatch):
     assert all(name in folder for name, folder in seen.items())
 
 
-def test_a_function_that_is_typed_in_is_compiled(tmp_path):
+def test_a_function_that_is_typed_in_is_compiled(tmp_path, called):
     program = "from mpu_bench.solver import jit; twice = jit(lambda x: 2.0 * x); print(twice(4.0))"
-    assert called(tmp_path, program) == "8.0"
+    assert called(program) == "8.0"
 
 
 ALL_NAMES = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from mpu_bench.display.live import Overall, duration
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.estimates import Estimates, training_seconds
 from mpu_bench.experiment.run import Run, RunSettings
+from mpu_bench.quantities import Record
 from mpu_bench.resources import config_names
 from mpu_bench.results.folder import open_results
 from records import record
@@ -92,17 +94,24 @@ BY_CHANCE = "fw-w6a-seeds"
 FULL = [name for name in config_names() if (BASELINE / name / "runs.csv").is_file() and name != BY_CHANCE]
 
 
-@pytest.mark.parametrize("name", FULL)
-@pytest.mark.parametrize(("slower", "spread"), [(1.0, 0.0), (3.0, 0.15), (0.5, 0.15), (None, 0.0)])
-def test_the_time_left_is_right_within_a_factor_of_two_after_a_tenth_of_the_runs(
-    clock: Clock, name: str, slower: float | None, spread: float
-) -> None:
-    """Replayed as the baseline was run, by machines so much slower, by solver more or less; None: without estimates."""
+@cache
+def finished(name: str) -> tuple[list[tuple[Run, Record]], list[float | None]]:
+    """Return the runs of a baseline with their records, and what is expected of each."""
     experiment = read_config(Path(name))
     runs = plan.plan(experiment)
     with open_results(BASELINE / name) as results:
         made = [pair for pair in zip(runs, results.records(), strict=True) if pair[1].is_finished]
-    expected = [Estimates(experiment, runs).expected(run).total_seconds for run, _ in made]
+    estimates = Estimates(experiment, runs)
+    return made, [estimates.expected(run).total_seconds for run, _ in made]
+
+
+@pytest.mark.parametrize(("slower", "spread"), [(1.0, 0.0), (3.0, 0.15), (0.5, 0.15), (None, 0.0)])
+@pytest.mark.parametrize("name", FULL)
+def test_the_time_left_is_right_within_a_factor_of_two_after_a_tenth_of_the_runs(
+    clock: Clock, name: str, slower: float | None, spread: float
+) -> None:
+    """Replayed as the baseline was run, by machines so much slower, by solver more or less; None: without estimates."""
+    made, expected = finished(name)
     draw = random.Random(name)
     pace = {run.solver.name: (slower or 1.0) * math.exp(draw.gauss(0.0, spread)) for run, _ in made}
     taken = [pace[row.solver] * (training_seconds(row) + (row.overhead_seconds or 0.03)) for _, row in made]
