@@ -35,14 +35,14 @@ for _variable, _one in thread_variables(1).items():
 gc.set_threshold(50_000, 20, 50)
 
 _TESTS = Path(__file__).parent
-#: what takes longest begins first, so that no worker is left with it at the end; with the fewest tests a file, xdist
-#: would begin it last. First the contract, which compiles every solver once, and what other processes run then is
-#: compiled; what waits for them stands between what compiles further.
-_LONGEST = (
-    "solvers/test_contract.py", "faults/test_campaigns.py", "estimators", "faults/test_cluster.py",
-    "faults/test_zoo.py", "test_wheel.py", "extension/test_kernel.py", "cli", "test_readme.py", "experiment", "solvers",
-    "extension", "sweep", "core", "data/cards", "test_river.py", "fuzz", "test_sabotage.py", "report",
-    "test_documents.py",
+#: In this order. One process compiles every solver for the contract, while the others run what compiles next to
+#: nothing: what two begin to compile at the same time, both compile. Then what takes longest, so that no process is
+#: left with it at the end; with the fewest tests a file, xdist would begin it last.
+_ORDER = (
+    "solvers/test_contract.py", "faults/test_zoo.py", "core/test_jit.py", "data", "test_sabotage.py", "report",
+    "verdict", "test_documents.py", "display", "config", "results", "fuzz",
+    "estimators", "faults/test_campaigns.py", "faults/test_cluster.py", "test_wheel.py", "extension/test_kernel.py",
+    "cli", "test_readme.py", "experiment", "solvers", "models", "extension", "sweep", "core", "test_river.py",
 )  # fmt: skip
 
 
@@ -87,11 +87,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def compiled_together(nodeid: str) -> str:
-    """Return the name of the tests that need the same compiled code: a file, a solver of the contract, a classifier."""
+    """Return the name of the tests that need the same compiled code: a file, or a classifier."""
     file, _, test = nodeid.partition("::")
-    solver = re.search(r"\[(.*?)(-(dense|sparse|ones))?\]$", test)
-    if solver and file.endswith("solvers/test_contract.py"):
-        return f"{file}::{solver[1]}"
     classifier = re.search(r"\b\w+Classifier\b", test)
     if classifier and "/estimators/" in file:
         return f"{file.rpartition('/')[0]}::{classifier[0]}"
@@ -119,7 +116,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _place(item: pytest.Item) -> int:
     name = item.nodeid.removeprefix("tests/")
-    return next((place for place, long in enumerate(_LONGEST) if name.startswith(long)), len(_LONGEST))
+    return next((place for place, start in enumerate(_ORDER) if name.startswith(start)), len(_ORDER))
 
 
 @pytest.fixture(scope="session")
