@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import mpu_bench
 from classifiers import ALL, blobs, made
+from mpu_bench.core.models import KernelModel
 from mpu_bench.estimators.mixins import KernelClassifier
+from mpu_bench.estimators.of_solver import classifier
+from mpu_bench.solvers.batch.sdca import SDCA
 
 GAMMA = 0.2
 WITHOUT_ONES = {"fit_intercept": False}
@@ -175,6 +179,30 @@ def test_rows_without_weight_stay_in_the_matrix() -> None:
     given = made("SMOClassifier", kernel="precomputed").fit(rbf(X, X), y, sample_weight=weights)
     np.testing.assert_array_equal(given.support_, named.support_)
     np.testing.assert_allclose(given.decision_function(rbf(X, X)), named.decision_function(X), atol=1e-4)
+
+
+class WithoutSupport(SDCA):
+    """A solver whose model does not say which rows its vectors are."""
+
+    name = "without-support"
+
+    def model(self, state: Any) -> KernelModel:
+        """Return the last w."""
+        return replace(super().model(state), support=None)
+
+
+def test_support_is_of_all_rows_though_the_model_does_not_say_which() -> None:
+    X, y = blobs(2)
+    weights = (np.arange(len(X)) % 3).astype(float)
+    fitted = [
+        classifier(solver)(kernel="precomputed", regularization=0.01, passes=200, random_state=0).fit(
+            rbf(X, X), y, sample_weight=weights
+        )
+        for solver in (SDCA, WithoutSupport)
+    ]
+    np.testing.assert_array_equal(fitted[1].support_, fitted[0].support_)
+    np.testing.assert_array_equal(fitted[1].n_support_, fitted[0].n_support_)
+    np.testing.assert_array_equal(fitted[1].predict(rbf(X, X)), fitted[0].predict(rbf(X, X)))
 
 
 def test_folds_take_rows_and_columns() -> None:

@@ -189,7 +189,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         support = getattr(machines_of(self.model_), "support", None)
         if support is not None:
             self.support_ = support.astype(np.intp)
-            self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
+        if "support_" in vars(self):
+            self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
 
     def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
         """Train a solver; return it, its state and what ended it (see `_train`)."""

@@ -247,8 +247,8 @@ class KernelClassifier(SolverClassifier):
             warn(f"{type(self).__name__}: {which} is not positive semidefinite; no dual_gap_ certifies the model")
         if is_precomputed(self.kernel):
             vectors = machines_of(self.model_).vectors.values
-            self.support_ = vectors[:, 0].astype(np.intp)
-            self._given = self._given.of_vectors(self.support_)
+            self.support_ = np.searchsorted(X[:, 0], vectors[:, 0])  # X has the indices of those with a weight
+            self._given = self._given.of_vectors(vectors[:, 0].astype(np.intp))
             row_indices = vectors if self._given.rows is None else indices(len(vectors), vectors.dtype)
             self.model_ = with_machines(self.model_, kernel=self._given.kernel, vectors=Dense(row_indices))
 

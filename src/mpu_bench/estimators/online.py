@@ -88,36 +88,21 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         """Return an online solver of the project; raise as of `_new_solver`."""
         return cast("OnlineSolver", self._new_solver(name, **parameters))
 
-    @as_it_was_if_refused
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything and learn from these rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n, d)
-        y : array of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            As of `SolverClassifier.fit`.
-        """
-        checked, labels = self._checked(X, y)
-        with as_value_error():
-            solver, kernel, seed = self._solver(len(labels), self.max_iter), self._kernel(checked), self._seed()
-            problem = problem_of(rows_of(checked), labels, self._columns, self.classes_)
-            state = self._started_in_memory(solver, problem, kernel, seed)
-            solver.refuse_overflow(state, problem.train)
-            state.stream = Stream(problem, seed) if self.shuffle or self._needs_all else InOrder(problem)
-            stopped = self._train(solver, state, Until(), self._run())
-            self._finish(solver, state, stopped, rows=problem.train, kernel=kernel, X=checked)
-            self._state = state
-            self._let_go_of_rows()
-        self._calibrate(X, labels)
+    def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
+        super()._fit(X, labels, weights)
+        self._let_go_of_rows()
         if is_precomputed(self.kernel):
             del self._state  # of rows whose kernel values with others are not known
-            self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
-        return self
+
+    def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[OnlineSolver, Any, str]:
+        """Forget everything and learn from these rows."""
+        solver = self._solver(problem.n, self.max_iter)
+        state = self._started_in_memory(solver, problem, kernel, seed)
+        solver.refuse_overflow(state, problem.train)
+        state.stream = Stream(problem, seed) if self.shuffle or self._needs_all else InOrder(problem)
+        stopped = self._train(solver, state, Until(), self._run())
+        self._state = state
+        return solver, state, stopped
 
     @as_it_was_if_refused
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:

@@ -129,3 +129,13 @@ def test_a_classifier_comes_by_itself(name, classes, tmp_path):
     model.save(tmp_path / "model.mpu")
     np.testing.assert_array_equal(mpu_bench.load(tmp_path / "model.mpu").predict(matrix), model.predict(matrix))
     assert "max_iter : int" in kind.__doc__
+
+
+def test_bpa_s_refuses_later_rows_of_another_length():
+    matrix, labels = data(2)
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    classifier = mpu_bench.BPASClassifier(kernel="linear", budget=12).partial_fit(unit, labels, classes=[0, 1])
+    before = classifier.decision_function(unit)
+    with pytest.raises(ValueError, match=r"K\(x, x\) is .* it must be 1"):
+        classifier.partial_fit(5 * matrix, labels)
+    assert np.array_equal(classifier.decision_function(unit), before)

@@ -30,7 +30,7 @@ from mpu_bench.core.counters import STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import squared_norms
+from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import padded, put
@@ -95,17 +95,25 @@ class BPAS(OnlineSolver):
             If K(x, x) is not 1.
         """
         self.check(problem, kernel)
-        diagonal = kernel_diagonal(kernel, squared_norms(problem.train))
-        if (np.abs(diagonal - 1.0) > _NOT_ONE).any():
-            raise ConfigError(
-                f"{self.name}: K(x, x) is {diagonal.min():.3g} to {diagonal.max():.3g} on {problem.name}; it must be 1:"
-                " take a gaussian kernel, or normalize: true"
-            )
+        self._refuse_lengths(kernel, problem.train, problem.name)
         functions = functions_for(len(problem.classes))
         precision = precision_for(problem, kernel, self.precision)
         f = new_hypothesis(problem, functions * padded(self.vectors + 1), precision, quantised=True)
         errors, counters = np.zeros(1, np.int64), new_counters()
         return State(Stream(problem, seed), kernel, f, errors, counters, np.zeros(functions, np.int64))
+
+    def refuse_overflow(self, state: State, rows: Rows) -> None:
+        """Refuse further rows as `start` does the first."""
+        self._refuse_lengths(state.kernel, rows, "rows")
+        super().refuse_overflow(state, rows)
+
+    def _refuse_lengths(self, kernel: Kernel, rows: Rows, name: str) -> None:
+        diagonal = kernel_diagonal(kernel, squared_norms(rows))
+        if (np.abs(diagonal - 1.0) > _NOT_ONE).any():
+            raise ConfigError(
+                f"{self.name}: K(x, x) is {diagonal.min():.3g} to {diagonal.max():.3g} on {name}; it must be 1:"
+                " take a gaussian kernel, or normalize: true"
+            )
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no room for a vector that is kept sparse."""
