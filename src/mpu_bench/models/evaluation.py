@@ -50,6 +50,26 @@ def score_of(metric: str, labels: Labels, predicted: Labels, scores: Scores) -> 
     return float(weighted_scores(metric, labels, predicted, scores, np.ones((1, len(labels))))[0])
 
 
+def value_of(metric: str, counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a metric of labels by counts, shape (..., 3, c): rows of a class, those that are right, predicted as it.
+
+    NaN where there is no row.
+    """
+    of_class, right, predicted_as = np.moveaxis(counts, -2, 0)
+    there = of_class > 0
+    match metric:
+        case _ if not there.any():
+            return np.full(there.shape[:-1], math.nan)
+        case "accuracy":
+            return np.asarray(right.sum(axis=-1) / of_class.sum(axis=-1))
+        case "balanced-accuracy":
+            return np.asarray(np.mean(right / np.maximum(of_class, _TINY), axis=-1, where=there))
+        case "f1":
+            f1 = 2 * right / np.maximum(of_class + predicted_as, _TINY)
+            return np.asarray(f1[..., 1] if there.shape[-1] == 2 else np.mean(f1, axis=-1, where=there))
+    raise ValueError(f"no metric of labels is called {metric!r}")
+
+
 def weighted_scores(
     metric: str, labels: Labels, predicted: Labels, scores: Scores, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -58,20 +78,13 @@ def weighted_scores(
         raise ValueError("a score is not finite")
     if scores.shape[1] == 2:  # one for each of two classes
         scores = np.diff(scores)
-    classes = np.unique(labels)
-    right, total = weights * (labels == predicted), weights.sum(axis=1)
+    if metric in OF_LABELS:
+        parts, classes = (labels, np.where(labels == predicted, labels, -1), predicted), range(max(scores.shape[1], 2))
+        by_class = [[weights[:, part == c].sum(axis=1) for c in classes] for part in parts]
+        return value_of(metric, np.moveaxis(by_class, -1, 0))
     match metric:
-        case "accuracy":
-            return np.asarray(right.sum(axis=1) / total)
-        case "balanced-accuracy":
-            return _mean([right[:, labels == c].sum(axis=1) / weights[:, labels == c].sum(axis=1) for c in classes])
-        case "f1":
-            counted = [1] if scores.shape[1] == 1 else classes
-            parts = [[weights[:, assigned == c].sum(axis=1) for assigned in (labels, predicted)] for c in counted]
-            both = [right[:, labels == c].sum(axis=1) for c in counted]
-            return _mean([2 * hits / np.maximum(of + as_, _TINY) for hits, (of, as_) in zip(both, parts, strict=True)])
         case "auc":
-            return _mean([_auc(*binary, weights) for binary in _one_against_rest(labels, scores) if len(classes) > 1])
+            return _mean([_auc(*binary, weights) for binary in _one_against_rest(labels, scores) if np.ptp(labels)])
         case "average-precision":
             return _mean([_average_precision(*binary, weights) for binary in _one_against_rest(labels, scores)])
     raise ValueError(f"no metric is called {metric!r}")
@@ -118,21 +131,17 @@ def best_threshold(metric: str, labels: Labels, scores: Scores) -> float:
 
     It is the middle between two scores, and of equals the one next to 0; 0 where all scores are alike.
     """
+    if metric not in OF_LABELS:
+        raise ValueError(f"no threshold makes {metric!r} better")
     marks, positive = scores[:, 0], labels == 1
     true, false = (counts[0, :-1] for counts in _counts_above(positive, marks, np.ones((1, len(labels)))))
     values, positives = np.unique(marks)[::-1], int(positive.sum())
     negatives = len(labels) - positives
     below = np.nextafter(values[:-1], -np.inf)  # a middle may be rounded to the upper score
     middles = np.minimum(values[1:] / 2 + values[:-1] / 2, below)
-    match metric:
-        case "accuracy":
-            by_threshold = (true + negatives - false) / len(labels)
-        case "balanced-accuracy":
-            by_threshold = (true / max(positives, 1) + 1 - false / max(negatives, 1)) / 2
-        case "f1":
-            by_threshold = 2 * true / (positives + true + false)
-        case _:
-            raise ValueError(f"no threshold makes {metric!r} better")
+    of_class = np.broadcast_to([negatives, positives], (len(true), 2))
+    right, predicted_as = [negatives - false, true], [len(labels) - true - false, true + false]
+    by_threshold = value_of(metric, np.stack([of_class, np.transpose(right), np.transpose(predicted_as)], axis=-2))
     best = middles[by_threshold >= by_threshold.max(initial=0.0) - _TINY]
     return float(best[np.abs(best).argmin()]) if len(best) else 0.0
 

@@ -8,7 +8,6 @@ the positive one, and the class of the row before. Rows go by in blocks, of whic
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,7 +21,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.base import Fit
 from mpu_bench.estimators.inputs import as_array, rows_of
-from mpu_bench.models.evaluation import OF_LABELS
+from mpu_bench.models.evaluation import OF_LABELS, value_of
 from mpu_bench.selection.candidates import WIDTHS, Candidate
 from mpu_bench.selection.rows import Data, has_rare_class, shares_of
 
@@ -31,7 +30,6 @@ _RACED = 1000  # rows at least, and a tenth of all
 _MIN_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
 _SIGNIFICANT = 0.05
 _C = TypeVar("_C", bound="Track")
-_OF, _RIGHT, _AS = range(3)  # rows of a tally: of a class, of it and predicted so, predicted so
 
 
 def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
@@ -52,22 +50,6 @@ def candidates(width: float, budgets: Sequence[int]) -> list[Candidate]:
     return listed
 
 
-def value_of(metric: str, tally: NDArray[np.int64]) -> float:
-    """Return a metric of counts, shape (3, c): rows of a class, those of them that are right, rows predicted as it."""
-    there = tally[_OF] > 0
-    match metric:
-        case _ if not there.any():
-            return math.nan
-        case "accuracy":
-            return float(tally[_RIGHT].sum() / tally[_OF].sum())
-        case "balanced-accuracy":
-            return float(np.mean(tally[_RIGHT, there] / tally[_OF, there]))
-        case "f1":
-            f1 = 2 * tally[_RIGHT] / np.maximum(tally[_OF] + tally[_AS], 1)
-            return float(f1[1] if len(f1) == 2 else f1[there].mean())
-    raise ValueError(f"no metric of labels is called {metric!r}")
-
-
 @dataclass(eq=False)
 class Track:
     """What was predicted along the stream: counts after every block, shape (blocks + 1, 3, c), none at first."""
@@ -81,12 +63,12 @@ class Track:
 
     def value(self, metric: str) -> float:
         """Return the metric of all rows."""
-        return value_of(metric, self.tallies[-1])
+        return float(value_of(metric, self.tallies[-1]))
 
     def rolling(self, metric: str, blocks: int = _WINDOW) -> list[float]:
         """Return the metric of the last blocks, after every block."""
         ends = range(1, len(self.tallies))
-        return [value_of(metric, self.tallies[end] - self.tallies[max(end - blocks, 0)]) for end in ends]
+        return [float(value_of(metric, self.tallies[end] - self.tallies[max(end - blocks, 0)])) for end in ends]
 
 
 @dataclass
