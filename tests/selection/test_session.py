@@ -37,7 +37,8 @@ class Answers:
         if isinstance(asked, Fit):
             return [Fitted(asked, 0.1, self.seconds, self.seconds)]
         size = self.sizes[asked.name] * (self.grown if asked.number == 0 else 1)
-        return [Evaluated(asked, {"accuracy": self.accuracy}, 0.1, 0.5, self.chance, 8, size=size)]
+        known = {"metrics": {"accuracy": self.accuracy}, "spread": 0.1, "constant": 0.5, "chance": self.chance}
+        return [Evaluated(asked, **known, tested=8, size=size)]
 
     def drop(self) -> None:
         self._asked.clear()

@@ -81,7 +81,7 @@ def weighted_scores(
     if metric in OF_LABELS:
         parts, classes = (labels, np.where(labels == predicted, labels, -1), predicted), range(max(scores.shape[1], 2))
         by_class = [[weights[:, part == c].sum(axis=1) for c in classes] for part in parts]
-        return value_of(metric, np.moveaxis(by_class, -1, 0))
+        return value_of(metric, np.moveaxis(np.array(by_class), -1, 0))
     match metric:
         case "auc":
             return _mean([_auc(*binary, weights) for binary in _one_against_rest(labels, scores) if np.ptp(labels)])

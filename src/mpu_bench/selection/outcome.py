@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mpu_bench.models.evaluation import METRICS, MIN_OF_CLASS, resampled_scores
 from mpu_bench.selection.candidates import CONSTANT
 from mpu_bench.selection.schedule import Course, Fitted
-from mpu_bench.selection.worker import Evaluated
+from mpu_bench.selection.worker import Evaluated, Tested
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.footprint import Footprint
@@ -26,12 +26,11 @@ _NORMAL = 1.96  # standard errors to either side of 95%
 
 
 @dataclass
-class Row:
-    """A candidate by now; seconds are those of training on ``rows``, ``size`` is in bytes.
+class Row(Tested):
+    """A candidate by now; seconds are those of training on ``rows``.
 
     ``choosing_error`` is 1 - the metric on the validation set, ``drawn`` its values on resamples of that, and
-    ``validation_chance`` the p that it is no better there than a constant. What is known of the test set, and
-    ``threshold``, is as of `Evaluated`.
+    ``validation_chance`` the p that it is no better there than a constant.
     """
 
     name: str
@@ -42,18 +41,7 @@ class Row:
     choosing_error: float | None = None
     drawn: tuple[float, ...] = ()
     validation_chance: float = 1.0
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    spread: float = math.nan
-    constant: float = math.nan
-    chance: float = 1.0
     threshold: float = 0.0
-    tested: int = 0
-    scores: bytes = b""
-    predicted: bytes = b""
-    truth: bytes = b""
-    seconds_per_prediction: float | None = None
-    vectors: int | None = None
-    size: int | None = None
     footprint: Footprint | None = None  #: on the device, if there is one, ...
     form: Form = "floats"  #: ... of a C file in this form
     fits: bool = True  #: whether it is small enough to be chosen
@@ -220,7 +208,9 @@ class Outcome:
 
 def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = None) -> Row:
     """Return what is known of a candidate; ``last`` is its training on all rows, if it is the choice."""
-    row = Row(course.candidate.name, course.candidate.kind)
+    known = evaluated if evaluated is not None and not evaluated.reason else Tested()
+    its = {of_test.name: getattr(known, of_test.name) for of_test in fields(Tested)}
+    row = Row(course.candidate.name, course.candidate.kind, **its)
     cut = ""
     if course.best is not None:
         trained = last or course.best
@@ -228,12 +218,6 @@ def row_of(course: Course, evaluated: Evaluated | None, last: Fitted | None = No
         row.choosing_error, row.validation_chance = course.best.error, course.best.chance
         row.drawn, row.threshold, row.is_cut = course.best.drawn, trained.threshold, trained.is_cut
         cut = f"training was ended after {trained.seconds:.3g} s" if trained.is_cut else ""
-    if evaluated is not None and not evaluated.reason:
-        row.metrics, row.spread, row.tested = evaluated.metrics, evaluated.spread, evaluated.tested
-        row.constant, row.chance = evaluated.constant, evaluated.chance
-        row.scores, row.predicted, row.truth = evaluated.scores, evaluated.predicted, evaluated.truth
-        row.seconds_per_prediction = evaluated.seconds_per_prediction
-        row.vectors, row.size = evaluated.vectors, evaluated.size
     reasons = [cut, course.ended, evaluated.reason if evaluated is not None else ""]
     row.reason = "; ".join(filter(None, reasons))
     return row

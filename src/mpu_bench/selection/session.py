@@ -212,7 +212,7 @@ class Session:
         if not self.schedule.courses[answer.evaluation.name].candidate.is_own:
             return self.target.without_file
         began, request = awake(), answer.evaluation
-        fitting = self.target.fitting(self._saved(request.number, request.threshold), answer.size)
+        fitting = self.target.fitting(self._saved(request.number, request.threshold), answer.size or 0)
         self.compiling += awake() - began
         return fitting
 

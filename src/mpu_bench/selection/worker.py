@@ -54,17 +54,16 @@ class Evaluation:
     threshold: float = 0.0
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """What a model comes to.
+@dataclass(kw_only=True)
+class Tested:
+    """What a model comes to on the test rows.
 
-    ``metrics`` are those of `METRICS` that exist on the test rows, ``spread`` the standard error of the one that
-    chooses, ``constant`` that of the best constant, and ``chance`` the p that it is no better. ``scores`` are those of
-    the test rows in single precision, less the threshold, ``predicted`` and ``truth`` their classes;
+    ``metrics`` are those of `METRICS` that exist there, ``spread`` the standard error of the one that chooses,
+    ``constant`` that of the best constant, and ``chance`` the p that it is no better. ``scores`` are those of the test
+    rows in single precision, less the threshold, ``predicted`` and ``truth`` their classes;
     ``seconds_per_prediction`` is that of many rows at once. ``size`` is in bytes, its numbers in single precision.
     """
 
-    evaluation: Evaluation
     metrics: Mapping[str, float] = field(default_factory=dict)
     spread: float = np.nan
     constant: float = np.nan
@@ -73,9 +72,16 @@ class Evaluated:
     scores: bytes = b""
     predicted: bytes = b""
     truth: bytes = b""
-    seconds_per_prediction: float = np.nan
-    vectors: int = 0
-    size: int = 0
+    seconds_per_prediction: float | None = None
+    vectors: int | None = None
+    size: int | None = None
+
+
+@dataclass
+class Evaluated(Tested):
+    """The answer to an evaluation: what the model comes to, or the reason why that is not known."""
+
+    evaluation: Evaluation
     reason: str = ""
 
 
@@ -238,17 +244,17 @@ def _evaluate(evaluation: Evaluation, data: Data, folder: Path, begins: Callable
     error = standard_error_of(data.metric, *answers) if is_known else None
     return Evaluated(
         evaluation,
-        {name: value for name, value in known.items() if not np.isnan(value)},
-        np.nan if error is None else error,
-        constant_score(data.metric, y, len(data.problem.classes)),
-        chance_of(data.metric, *answers, error=error),
-        len(y),
-        np.clip(scores, -_MAX_SCORE, _MAX_SCORE).astype(np.float32).tobytes(),
-        answers[1].astype(np.int32).tobytes(),
-        y.astype(np.int32).tobytes(),
-        seconds,
-        vectors,
-        size,
+        metrics={name: value for name, value in known.items() if not np.isnan(value)},
+        spread=np.nan if error is None else error,
+        constant=constant_score(data.metric, y, len(data.problem.classes)),
+        chance=chance_of(data.metric, *answers, error=error),
+        tested=len(y),
+        scores=np.clip(scores, -_MAX_SCORE, _MAX_SCORE).astype(np.float32).tobytes(),
+        predicted=answers[1].astype(np.int32).tobytes(),
+        truth=y.astype(np.int32).tobytes(),
+        seconds_per_prediction=seconds,
+        vectors=vectors,
+        size=size,
     )
 
 
