@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATE
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import to_scipy
-from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Optimum, Status
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import checked_norms
 from mpu_bench.solvers.certificates import L1_SVM, per_example
 from mpu_bench.solvers.expansions import certify_expansion
+from mpu_bench.solvers.external.base import ExternalSolver
 
 
 @dataclass
@@ -39,7 +39,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class ExternalKernelSolver(Solver):
+class ExternalKernelSolver(ExternalSolver):
     """An external solver for the kernel SVM with a bias, which has the interface of scikit-learn's SVC.
 
     Attributes
@@ -55,8 +55,6 @@ class ExternalKernelSolver(Solver):
     version = 2
     deterministic: ClassVar = True
     kernels: ClassVar = "any"
-    sliceable = False
-    ends: ClassVar = True
     objective: ClassVar = f"{L1_SVM}, with bias"
     iteration_is_update: ClassVar = True  #: else how many updates it makes in one is unknown
 
@@ -95,17 +93,10 @@ class ExternalKernelSolver(Solver):
             new_counters(),
         )
 
-    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
-        """Train to the end, whatever ``until`` says."""
-        from sklearn.exceptions import ConvergenceWarning
-
-        if state.status is Status.DONE:
-            return Status.DONE
+    def run(self, state: State) -> bool:
+        """Train to the end, or to the cap on iterations."""
         n = len(state.signs)
-        estimator = self.estimator(n, **state.kernel.for_sklearn())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
-            estimator.fit(state.examples, state.signs)
+        estimator = self.estimator(n, **state.kernel.for_sklearn()).fit(state.examples, state.signs)
         state.coefficients[:] = 0.0
         state.coefficients[estimator.support_] = (
             estimator.dual_coef_.toarray()[0] if hasattr(estimator.dual_coef_, "toarray") else estimator.dual_coef_[0]
@@ -115,8 +106,7 @@ class ExternalKernelSolver(Solver):
         state.counters[PRESENTED] = iterations
         state.counters[[STEPS, UPDATES]] = iterations if self.iteration_is_update else 0
         state.counters[KERNEL_EVALUATIONS] = self.evaluations(n, iterations)
-        state.status = Status.DONE if iterations < self.most_iterations(n) else Status.RUNNING
-        return state.status
+        return iterations < self.most_iterations(n)
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the support vectors."""

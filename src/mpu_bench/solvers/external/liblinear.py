@@ -10,7 +10,6 @@ Counted: passes over a shrinking set only; ``presented`` is passes times n, an u
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -43,7 +42,6 @@ class Liblinear(ExternalLinearSolver):
 
     def train(self, examples: Any, signs: NDArray[np.float64], seed: int) -> Trained:
         """Train to the end, or to the cap on passes."""
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
         estimator = LinearSVC(
@@ -55,7 +53,5 @@ class Liblinear(ExternalLinearSolver):
             max_iter=self.most_passes,
             random_state=seed,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told by the status
-            estimator.fit(examples, signs)
+        estimator.fit(examples, signs)
         return Trained(estimator.coef_[0], int(estimator.n_iter_), bool(estimator.n_iter_ < self.most_passes))

@@ -15,9 +15,10 @@ from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, new_counters
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, to_scipy
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Status
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import L1_SVM, finite_squared_norms, margin, primal
+from mpu_bench.solvers.external.base import ExternalSolver
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Trained(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExternalLinearSolver(Solver):
+class ExternalLinearSolver(ExternalSolver):
     """An external solver for the linear L1-SVM without a bias.
 
     Attributes
@@ -51,8 +52,6 @@ class ExternalLinearSolver(Solver):
         The weight of the losses.
     """
 
-    sliceable = False
-    ends: ClassVar = True
     objective: ClassVar = L1_SVM
     optimum: ClassVar = "optimum"
 
@@ -84,15 +83,12 @@ class ExternalLinearSolver(Solver):
             new_counters(),
         )
 
-    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
-        """Train to the end, whatever ``until`` says. RUNNING means that the cap on passes stopped it."""
-        if state.status is Status.DONE:
-            return Status.DONE
+    def run(self, state: State) -> bool:
+        """Train to the end, or to the cap on passes."""
         trained = self.train(state.examples, state.signs, state.seed)
         state.weights[:] = trained.weights
         state.counters[PRESENTED] = state.counters[INNER_PRODUCTS] = trained.passes * len(state.signs)
-        state.status = Status.DONE if trained.ended else Status.RUNNING
-        return state.status
+        return trained.ended
 
     def model(self, state: State) -> LinearModel:
         """Return w."""

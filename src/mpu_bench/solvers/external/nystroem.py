@@ -28,10 +28,11 @@ from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS, PRESENT
 from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, take, to_scipy
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Status
 from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.kernels.matrix import checked_norms
 from mpu_bench.solvers.certificates import L1_SVM
+from mpu_bench.solvers.external.base import ExternalSolver
 from mpu_bench.solvers.external.liblinear import Liblinear
 
 
@@ -54,7 +55,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Nystroem(Solver):
+class Nystroem(ExternalSolver):
     """Nyström features with LIBLINEAR.
 
     Attributes
@@ -70,8 +71,6 @@ class Nystroem(Solver):
     name = "nystroem"
     paper = "scikit-learn"
     kernels: ClassVar = "gaussian"
-    sliceable = False
-    ends: ClassVar = True
     objective: ClassVar = f"{L1_SVM}, Nyström features"
 
     C: Annotated[float, Gt(0)] = 1.0
@@ -91,12 +90,10 @@ class Nystroem(Solver):
             np.zeros(m, np.int64), np.zeros(m), np.zeros(n), new_counters(),
         )  # fmt: skip
 
-    def advance(self, state: State, until: Until) -> Status:  # noqa: ARG002
-        """Make the features and train to the end, whatever ``until`` says."""
+    def run(self, state: State) -> bool:
+        """Make the features and train to the end, or to the cap on passes."""
         from sklearn.kernel_approximation import Nystroem as Features
 
-        if state.status is Status.DONE:
-            return Status.DONE
         n, m = len(state.signs), len(state.landmarks)
         nystroem = Features(kernel="rbf", gamma=state.kernel.gamma, n_components=m, random_state=state.seed)
         features = nystroem.fit_transform(state.examples)
@@ -107,8 +104,7 @@ class Nystroem(Solver):
         state.squared_norm = float(linear.weights @ linear.weights)
         state.counters[PRESENTED] = linear.passes * n
         state.counters[[KERNEL_EVALUATIONS, KERNEL_COMPUTED]] = n * m + m * m
-        state.status = Status.DONE if linear.ended else Status.RUNNING
-        return state.status
+        return linear.ended
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the landmarks."""

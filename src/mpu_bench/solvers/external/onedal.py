@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_bench.solvers.external.installed import NeedsPackage
+from mpu_bench.solvers.external.base import NeedsPackage
 from mpu_bench.solvers.external.kernels import ExternalKernelSolver
 
 _LARGEST_WORKING_SET = 1024

@@ -27,7 +27,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
-from mpu_bench.solvers.external.installed import NeedsPackage
+from mpu_bench.solvers.external.base import NeedsPackage
 from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
 
 

@@ -33,7 +33,7 @@ from mpu_bench.core.solver import Until
 from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.kernels import Gaussian, Kernel
 from mpu_bench.kernels.matrix import checked_norms
-from mpu_bench.solvers.online.online import OnlineSolver, functions_for, next_example, predict
+from mpu_bench.solvers.online.online import OnlineSolver, OnlineState, functions_for, next_example, predict
 
 _COLUMNS_AHEAD = 4  # of the one that is added, whose frequencies are fetched
 _NUMBERS_OF_A_LINE = 8  # of a cache
@@ -48,17 +48,6 @@ class Functions(NamedTuple):
     features: NDArray[np.float64]  #: (2 D,) its z(x)
     indices: NDArray[np.uint32]  #: (d,) its columns that are not zero
     values: NDArray[np.floating[Any]]  #: (d,) its values there
-
-
-@dataclass
-class State:
-    """What the algorithm works on."""
-
-    stream: Stream
-    kernel: Kernel
-    hypothesis: Functions
-    errors: NDArray[np.int64]  #: (1,)
-    counters: NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +72,7 @@ class FOGD(OnlineSolver):
     pairs: Annotated[int, Ge(1)] = 400
     rate: Annotated[float, Gt(0)] = 0.01
 
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
+    def start(self, problem: Problem, kernel: Kernel, seed: int) -> OnlineState:
         """Draw the frequencies, and start with w = 0."""
         self.check(problem, kernel)
         assert isinstance(kernel, Gaussian)
@@ -94,17 +83,17 @@ class FOGD(OnlineSolver):
             np.zeros((functions, two_D)), frequencies, np.zeros(functions), np.zeros(two_D),
             np.zeros(problem.features, np.uint32), np.zeros(problem.features),
         )  # fmt: skip
-        return State(Stream(problem, seed), kernel, f, np.zeros(1, np.int64), new_counters())
+        return OnlineState(Stream(problem, seed), kernel, f, np.zeros(1, np.int64), new_counters())
 
-    def refuse_overflow(self, state: State, rows: Rows) -> None:
+    def refuse_overflow(self, state: OnlineState, rows: Rows) -> None:
         """Refuse rows whose angles may not be finite."""
         checked_norms(rows, state.kernel, state.hypothesis.scores.dtype)
 
-    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
+    def present(self, state: OnlineState, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn."""
         _present(state.hypothesis, self.rate, chunk, position, until, state.errors, state.counters)
 
-    def model(self, state: State) -> FourierModel:  # type: ignore[override]
+    def model(self, state: OnlineState) -> FourierModel:  # type: ignore[override]
         """Return w with its frequencies; the features of the model are scaled by 1 / sqrt(D)."""
         f = state.hypothesis
         return FourierModel(f.weights * np.sqrt(self.pairs), np.ascontiguousarray(f.frequencies.T))

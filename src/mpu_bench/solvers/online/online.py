@@ -100,7 +100,7 @@ class OnlineState:
 
     stream: Stream
     kernel: Kernel
-    hypothesis: Hypothesis
+    hypothesis: Any  #: mostly a `Hypothesis`; what else has ``scores``
     errors: NDArray[np.int64]  #: (1,)
     counters: NDArray[np.int64]
 
