@@ -13,10 +13,11 @@ import pytest
 
 from classifiers import ALL, blobs, made
 from model_examples import FAR_TABLE, FEATURES, MODELS, TABLE, VECTORS_STEPS, expansion, linear, raw_rows, saved
-from mpu_bench.core.models import LinearModel, labels_of
+from mpu_bench.core.models import KernelModel, LinearModel, labels_of
+from mpu_bench.core.rows import Dense
 from mpu_bench.errors import ConfigError
 from mpu_bench.estimators.saving import saved_model
-from mpu_bench.kernels import Gaussian
+from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import device_costs
 from mpu_bench.models.export.c_fixed import fixed_point, fixed_source
@@ -143,6 +144,18 @@ def test_an_estimate_is_near_what_is_measured(bench: ModuleType, other: Any, dev
     assert flash == pytest.approx(found.flash, rel=0.15)
     assert ram == pytest.approx(found.ram, rel=0.15)
     assert instructions == pytest.approx(found.instructions, rel=0.15)
+
+
+def test_an_estimate_takes_vectors_as_the_file_stores_them() -> None:
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(20, 8)).astype(np.float32)
+    vectors[:, :2] = 0.0  # with all numbers smaller in integers, without those that are 0 in floats
+    kernel_model = KernelModel(Dense(vectors), random.normal(size=(20, 1)), Polynomial(0.1, 1.0, 2), 8)
+    model = portable(SavedModel(kernel_model, Classes.of([0, 1]), 8))
+    features = random.normal(size=(30, 8)).astype(np.float32)
+    source = fixed_source(model, fixed_point(model, features), features, "m")
+    for device, measured in (("cortex-m0", (718, 84, 2798)), ("cortex-m4", (748, 88, 1832))):
+        assert device_costs.estimate(model, source, device) == pytest.approx(measured, rel=0.25)
 
 
 def test_without_the_programs_the_table_estimates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 
 from mpu_bench.models.export.c_float import Source
+from mpu_bench.models.export.c_text import VECTORS
 from mpu_bench.models.export.portable import Portable
 from mpu_bench.preprocessing import Table
 
 Resource = Literal["flash", "ram", "instructions"]
 
 TABLE = Path(__file__).with_suffix(".csv")
-_DENSE = 0.8  # share of features other than 0, from which on vectors are stored with all
 _FUNCTION = re.compile(r"^static \w+ (\w+)\(", re.MULTILINE)
 _IN_LINE = 16  # numbers, beyond which the compiler calls a function to copy or clear them
 _LIBRARY = ("expf", "cosf", "sqrtf", "sqrt")
@@ -35,7 +35,7 @@ def traits(model: Portable, source: Source) -> dict[Resource, dict[str, float]]:
         "scaled columns": float(_is_scaled(model)),
         "double precision": float(model.number is np.float64),
         "columns of words": words,
-        "sparse vectors": float(_is_sparse(model)),
+        "sparse vectors": float(_is_sparse(source)),
         "several binary subproblems": float(model.machines > 1),
         "memset" if words else "memcpy": float(not _is_scaled(model) or words > 0) * (model.features > _IN_LINE),
     }
@@ -62,9 +62,8 @@ def _is_scaled(model: Portable) -> bool:
     return isinstance(model.saved.preprocessing, Table) or any(scale != (0.0, 1.0) for scale in scales)
 
 
-def _is_sparse(model: Portable) -> bool:
-    vectors = model.vectors
-    return vectors is not None and vectors.nnz < _DENSE * vectors.shape[0] * vectors.shape[1]
+def _is_sparse(source: Source) -> bool:
+    return f" {VECTORS[-1]}[" in source.text
 
 
 def _work(model: Portable, source: Source) -> dict[str, float]:
@@ -75,10 +74,10 @@ def _work(model: Portable, source: Source) -> dict[str, float]:
     of_words = np.array([isinstance(column, int) for column in model.sources] + [False] * len(model.constants))
     vectors, apart = model.vectors, source.counts.get("subtractions", 0)
     terms = 0 if vectors is None else model.coefficients.nnz
-    share = float((of_words[vectors.indices] if _is_sparse(model) and vectors.nnz else of_words).mean())
+    share = float((of_words[vectors.indices] if _is_sparse(source) and vectors.nnz else of_words).mean())
     products, kind = (
         source.counts["multiply_adds"] - apart - terms,
-        "sparse products" if _is_sparse(model) else "products",
+        "sparse products" if _is_sparse(source) else "products",
     )
     step = "double columns" if model.number is np.float64 else "scaled columns" if _is_scaled(model) else "columns"
     return {
