@@ -14,14 +14,17 @@ the dual objective, so that no gap is below the true one.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Gt
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
-from mpu_bench.core.solver import Measures
+from mpu_bench.core.solver import Measures, Solver
 from mpu_bench.errors import DataError
 
 #: what `Solver.objective_of` says of J without a bias
@@ -31,6 +34,24 @@ L1_SVM = "w.w/2 + C sum hinge"
 PerExample = NDArray[np.float64]
 
 _ONE = np.ones(1)
+
+
+@dataclass(frozen=True)
+class LinearL1SVM(Solver):
+    """A solver of the linear L1-SVM without a bias, to an end of its own.
+
+    Attributes
+    ----------
+    C : float
+        The weight of the losses.
+    """
+
+    weighted: ClassVar = True
+    ends: ClassVar = True
+    objective: ClassVar = L1_SVM
+    optimum: ClassVar = "optimum"
+
+    C: Annotated[float, Gt(0)] = 1.0
 
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ round of shrunk passes as a small M - m does, and one over all examples calls fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -36,10 +36,10 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
-    L1_SVM,
+    LinearL1SVM,
     PerExample,
     certify,
     finite_squared_norms,
@@ -86,7 +86,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DCD(Solver):
+class DCD(LinearL1SVM):
     """Dual coordinate descent.
 
     Attributes
@@ -102,12 +102,7 @@ class DCD(Solver):
 
     name = "dcd"
     paper = "hsieh-2008"
-    weighted: ClassVar = True
-    ends: ClassVar = True
-    objective: ClassVar = L1_SVM
-    optimum: ClassVar = "optimum"
 
-    C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
     stop: Annotated[float, Ge(0)] = 0.0
 

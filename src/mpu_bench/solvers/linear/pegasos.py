@@ -21,10 +21,10 @@ sub-gradient, which is all that Theorem 1 asks for, is that of a random subset, 
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 from numpy.typing import NDArray
 
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
@@ -35,10 +35,10 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row, take
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
-    L1_SVM,
+    LinearL1SVM,
     PerExample,
     finite_squared_norms,
     margin,
@@ -84,7 +84,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pegasos(Solver):
+class Pegasos(LinearL1SVM):
     """Primal estimated sub-gradient solver.
 
     Attributes
@@ -99,12 +99,7 @@ class Pegasos(Solver):
 
     name = "pegasos"
     paper = "shalev-shwartz-2007"
-    weighted: ClassVar = True
-    ends: ClassVar = True
-    objective: ClassVar = L1_SVM
-    optimum: ClassVar = "optimum"
 
-    C: Annotated[float, Gt(0)] = 1.0
     batch: Annotated[int, Ge(1)] = 30
     iterations: Annotated[int, Ge(1)] = 1_000_000
 

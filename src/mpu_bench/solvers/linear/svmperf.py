@@ -48,10 +48,10 @@ from mpu_bench.core.models import LinearModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
-from mpu_bench.core.solver import Measures, Solver, Status, Until
+from mpu_bench.core.solver import Measures, Status, Until
 from mpu_bench.kernels import Kernel
 from mpu_bench.solvers.certificates import (
-    L1_SVM,
+    LinearL1SVM,
     PerExample,
     certify_sum,
     finite_squared_norms,
@@ -109,7 +109,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class SVMperf(Solver):
+class SVMperf(LinearL1SVM):
     """One-slack cutting planes.
 
     Attributes
@@ -125,12 +125,7 @@ class SVMperf(Solver):
     name = "svmperf"
     deterministic: ClassVar = True
     paper = "joachims-2006"
-    weighted: ClassVar = True
-    ends: ClassVar = True
-    objective: ClassVar = L1_SVM
-    optimum: ClassVar = "optimum"
 
-    C: Annotated[float, Gt(0)] = 1.0
     tolerance: Annotated[float, Gt(0)] = 0.1
     inner_gap: Annotated[float, Gt(0), Le(1)] | None = None
 
