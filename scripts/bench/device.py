@@ -13,6 +13,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,9 +38,10 @@ from mpu_bench.models.saved import SavedModel
 from mpu_bench.preprocessing import CategoricalColumn, NumberColumn, Table
 
 KINDS = ("linear", "fourier", "gaussian", "polynomial", "normalized")
-STEPS = ("none", "table", "words", "far")
+STEPS = ("none", "table", "words", "far", "sparse")
 SIZES = ((4, 10), (10, 30), (24, 80), (48, 60))  #: features, and vectors or pairs of Fourier features
 WORDS = 6  # of a column of words
+SHARE = 0.4  # of the features of sparse rows, that are not 0
 ROWS = 50
 PAIRS = np.array([[0, 1], [0, 2], [1, 2]], np.int32)
 
@@ -65,13 +67,15 @@ def case(kind: str, steps: str, size: tuple[int, int], classes: int = 2, bits: i
             CategoricalColumn(name=f"w{j}", categories=tuple(f"v{k}" for k in range(WORDS)))
             for j in range(len(columns[1::2]))
         ]
-    table = None if steps == "none" else Table(columns=tuple(columns))
-    made = [_features(random, columns, size[1]) for _ in range(3)]
+    table = None if steps in ("none", "sparse") else Table(columns=tuple(columns))
+    made = [_features(random, columns, size[1], steps) for _ in range(3)]
     d = made[0].shape[1]
     machines = [_machine(kind, random, each, size[1]) for each in made[: 1 if classes == 2 else 3]]
+    if kind == "fourier":  # which those of a vote share
+        machines = [replace(each, frequencies=machines[0].frequencies) for each in machines]
     model = machines[0] if classes == 2 else combined(machines, PAIRS, 3)
     saved = SavedModel(model, Classes.of(list(range(classes))), d, table)
-    exported, features = portable(saved), _features(random, columns, ROWS)
+    exported, features = portable(saved), _features(random, columns, ROWS, steps)
     rows, labels = raw_rows(exported, features), labels_of(saved.model.scores(Dense(features)))
     name = f"{kind} {steps} {size} {classes} {bits}"
     if not bits:
@@ -80,14 +84,17 @@ def case(kind: str, steps: str, size: tuple[int, int], classes: int = 2, bits: i
     return Case(name, exported, fixed_source(exported, how, features, "model"), how.rows(rows), labels)
 
 
-def _features(random: np.random.Generator, columns: list[Any], n: int) -> Any:
+def _features(random: np.random.Generator, columns: list[Any], n: int, steps: str) -> Any:
     parts: list[Any] = []
     for column in columns:
         if isinstance(column, CategoricalColumn):
             parts.append(np.eye(WORDS)[random.integers(0, WORDS, n)])
         else:
             parts.append(random.normal(size=(n, 1)))
-    return np.ascontiguousarray(np.hstack(parts), np.float32)
+    features = np.hstack(parts)
+    if steps == "sparse":
+        features[random.random(features.shape) > SHARE] = 0.0
+    return np.ascontiguousarray(features, np.float32)
 
 
 def _machine(kind: str, random: np.random.Generator, vectors: Any, m: int) -> Any:
@@ -106,7 +113,9 @@ def cases() -> Iterator[Case]:
         for steps in STEPS:
             for size in SIZES:
                 for classes in (2, 3) if steps != "far" else (2,):
-                    if steps == "far" and kind not in ("linear", "gaussian"):
+                    if (steps == "far" and kind not in ("linear", "gaussian")) or (
+                        steps == "sparse" and kind in ("linear", "fourier")
+                    ):
                         continue
                     yield case(kind, steps, size, classes)
                     if steps != "far" and kind != "normalized":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,12 +21,14 @@ from mpu_bench.estimators.saving import saved_model
 from mpu_bench.kernels import Gaussian, Polynomial
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import device_costs
+from mpu_bench.models.export.agreement import raw_at_hand, sourced
 from mpu_bench.models.export.c_fixed import fixed_point, fixed_source
 from mpu_bench.models.export.c_float import Source, float_source
 from mpu_bench.models.export.device import DEVICES, PROGRAMS, Device, named
 from mpu_bench.models.export.footprint import Footprint, footprint
 from mpu_bench.models.export.footprint import raw_rows as raw_rows_of
 from mpu_bench.models.export.portable import dense_features, portable
+from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.models.saved import SavedModel
 
 needs_tools = pytest.mark.skipif(
@@ -156,6 +159,17 @@ def test_an_estimate_takes_vectors_as_the_file_stores_them() -> None:
     source = fixed_source(model, fixed_point(model, features), features, "m")
     for device, measured in (("cortex-m0", (718, 84, 2798)), ("cortex-m4", (748, 88, 1832))):
         assert device_costs.estimate(model, source, device) == pytest.approx(measured, rel=0.25)
+
+
+@pytest.mark.parametrize("bits", [None, 16])
+def test_an_estimate_is_of_labels_alone(bits: int | None) -> None:
+    without = replace(saved("dense gaussian"), sigmoids=None)
+    estimates = []
+    for each in (without, replace(without, sigmoids=Sigmoids((2.0,), (0.5,)))):
+        model = portable(each)
+        source = sourced(model, "m", raw_at_hand(model, raw_rows()), bits)[0]
+        estimates.append(device_costs.estimate(model, source, "cortex-m4"))
+    assert estimates[0] == estimates[1]  # as measured: the linker leaves out what is not called
 
 
 def test_without_the_programs_the_table_estimates(monkeypatch: pytest.MonkeyPatch) -> None:

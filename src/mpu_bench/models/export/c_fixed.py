@@ -141,7 +141,7 @@ def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32]
     machines, counts = builder.code()
     labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
     vote, scores = vote_code(model, constants, "int32_t"), _class_scores(model, builder.score_power)
-    probabilities = _probabilities(model, constants, builder.score_power, name)
+    probabilities = _probabilities(model, builder.score_power, name)
     parts = [
         heading(model, name, "integers", _ROUNDING, how.input_powers), "#include <stdint.h>",
         defines(model, name), _macro(how, name), labels, *constants.lines, steps, machines, vote, scores,
@@ -150,7 +150,8 @@ def fixed_source(model: Portable, how: FixedPoint, features: NDArray[np.float32]
     stack = 2 * model.features + 4 * (model.machines + model.scores)
     stack += 8 * model.classes if model.pairs is not None else 0
     text = "\n\n".join(filter(None, parts)) + "\n"
-    return Source(text, name, array_bytes(text) + label_bytes, stack, counts, how.input_powers)
+    taken = array_bytes(text) + label_bytes, stack, counts, how.input_powers
+    return Source(text, name, *taken, array_bytes(probabilities))
 
 
 def _macro(how: FixedPoint, name: str) -> str:
@@ -289,7 +290,7 @@ static int32_t sigmoid(int32_t z)
 """
 
 
-def _probabilities(model: Portable, constants: Constants, score_power: int, name: str) -> str:
+def _probabilities(model: Portable, score_power: int, name: str) -> str:
     """Return the function that makes probabilities, times 32768, of a row, as `Sigmoids.probabilities` does.
 
     A score is cut off where its sigmoid is 0 or 1, and shifted so that its product with a slope of 14 bits holds.
@@ -299,7 +300,7 @@ def _probabilities(model: Portable, constants: Constants, score_power: int, name
     if sigmoids is None:
         return ""
     power = _VOTE_POWER if _has_votes(model) else score_power
-    limits, shifts, factors, downs = [], [], [], []
+    constants, limits, shifts, factors, downs = Constants(), [], [], [], []
     for slope, intercept in zip(sigmoids.slopes, sigmoids.intercepts, strict=True):
         furthest = min(_ENTRIES / 8 + abs(intercept), _LARGEST_Z)
         limit = int(min(furthest / abs(slope) * 2.0**power, 2**31 - 1)) if slope else 0
@@ -337,4 +338,4 @@ def _probabilities(model: Portable, constants: Constants, score_power: int, name
         lines += [f"for (c = 0; c < {n}; c++) probabilities[c] = (uint16_t)({share});"]
     head = f"/* Writes the probabilities of the {model.classes} classes of a row, times {_ONE}. */\n"
     head += f"void {name}_probabilities(const int16_t *row, uint16_t *probabilities)"
-    return _SIGMOID + function(head, lines)
+    return "\n\n".join([*constants.lines, _SIGMOID + function(head, lines)])

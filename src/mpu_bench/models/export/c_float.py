@@ -50,6 +50,8 @@ class Source:
         What a prediction takes: ``multiply_adds``, ``exponentials`` of a Gaussian, ``cosines`` (sines, too).
     input_scale : tuple of int
         Of fixed-point rows: each column is multiplied by 2 to this power; empty for floats.
+    probability_bytes : int
+        Of the arrays that probabilities alone need.
     """
 
     text: str
@@ -58,6 +60,7 @@ class Source:
     array_bytes: int
     counts: Mapping[str, int]
     input_scale: tuple[int, ...] = ()
+    probability_bytes: int = 0
 
 
 def float_source(model: Portable, name: str) -> Source:
@@ -83,15 +86,17 @@ def float_source(model: Portable, name: str) -> Source:
     machines, counts = _machines(model, constants)
     labels, label_bytes = labels_table(name, model.saved.classes.labels.tolist())
     vote, scores = vote_code(model, constants, "float"), class_scores(model)
+    probabilities = _probabilities(model, name, kind)
     parts = [
         heading(model, name, f"{kind}s", rounding),
         "#include <math.h>\n#include <stdint.h>", defines(model, name), labels,
         *constants.lines, steps, machines, vote, scores, public_functions(model, name, kind, "float", "float"),
-        _probabilities(model, name, kind),
+        probabilities,
     ]  # fmt: skip
     stack = 4 * (model.features + model.machines + model.scores + (2 * model.classes if model.pairs is not None else 0))
     text = "\n\n".join(filter(None, parts)) + "\n"
-    return Source(text, name, array_bytes(text) + label_bytes, stack, counts)
+    taken = array_bytes(text) + label_bytes, stack, counts
+    return Source(text, name, *taken, probability_bytes=array_bytes(probabilities))
 
 
 _ROUNDING = (

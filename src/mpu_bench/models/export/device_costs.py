@@ -43,10 +43,10 @@ def traits(model: Portable, source: Source) -> dict[Resource, dict[str, float]]:
 
 
 def known_bytes(model: Portable, source: Source) -> dict[Resource, int]:
-    """Return the bytes of arrays; those of RAM with a row."""
+    """Return the bytes of the arrays that labels need; those of RAM with a row."""
     number = 2 if source.input_scale else model.number().itemsize
     return {
-        "flash": source.constant_bytes,
+        "flash": source.constant_bytes - source.probability_bytes,
         "ram": source.array_bytes + number * len(model.columns),
         "instructions": 0,
     }
