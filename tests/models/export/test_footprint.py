@@ -133,6 +133,7 @@ OTHERS = [
     ("gaussian", "none", (40, 25), 2, 16),
     ("polynomial", "words", (12, 40), 2, 0), ("polynomial", "none", (20, 50), 3, 16),
     ("normalized", "table", (16, 45), 2, 0), ("gaussian", "far", (8, 50), 2, 0),
+    ("gaussian", "sparse", (20, 60), 2, 0), ("polynomial", "sparse", (16, 40), 3, 16),
 ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def traits(model: Portable, source: Source) -> dict[Resource, dict[str, float]]:
         "double precision": float(model.number is np.float64),
         "columns of words": words,
         "sparse vectors": float(_is_sparse(source)),
-        "several binary subproblems": float(model.machines > 1),
+        "several binary subproblems": float(model.pairs is not None),
         "memset" if words else "memcpy": float(not _is_scaled(model) or words > 0) * (model.features > _IN_LINE),
     }
     return {"flash": parts, "ram": parts, "instructions": {"program": 1.0} | _work(model, source)}
