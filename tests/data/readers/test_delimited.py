@@ -54,6 +54,15 @@ def test_categories_and_ranges_come_from_the_training_part(tmp_path):
     ]
 
 
+def test_cells_in_quotation_marks_are_read_and_not_blamed(tmp_path):
+    layout = DelimitedColumns(label=3, categorical=(1,))
+    _, chunks = read_table(source_file(tmp_path, '"true","1","a"\nx,2,b\n'), layout)
+    assert sparse_rows(chunks) == [(0, {0: 1.0, 2: 1.0}), (1, {1: 1.0, 2: 2.0})]
+    broken = source_file(tmp_path, '"u","1","a"\n"v","one","b"\n')
+    with pytest.raises(DataError, match="line 2: column 2: 'one' is not a finite number"):
+        read_table(broken, layout)
+
+
 def test_listed_categories_do_not_depend_on_the_data(tmp_path):
     file = source_file(tmp_path, "tcp,1,a\nudp,2,b\n")
     layout = DelimitedColumns(label=3, categorical=(1,), categories={1: ("icmp", "tcp", "udp")})

@@ -99,12 +99,13 @@ def test_svmlight_drops_repeated_pairs_if_told_so(tmp_path):
 
 
 def test_svmlight_adds_up_repeated_pairs_if_told_so(tmp_path):
-    file = source_file(tmp_path, "+1 1:0.5 1:0.5 2:1 # 2:1\n1 1:3\n-1 3:1 3:-1 4:2\n")
+    file = source_file(tmp_path, "+1 1:0.5 1:0.5 2:1 # 2:1\n1 1:3 # very very\n-1 3:1 3:-1 4:2\n")
     rows = sparse_rows(read_svmlight(file, Rules(SIGNS, repeated="keep")))
     assert rows == [(1, {0: 1.0, 1: 1.0}), (1, {0: 3.0}), (0, {3: 2.0})]
     for text, said in [
         ("+1 1:a 1:2\n", "line 1: '1:a': the value"),
         ("+1 2:1 1:1 2:1\n", "line 1: the index 1 is not rising"),
+        ("+1 2:1 2:1\n-1 x:1\n", "line 2: 'x:1' is not of the form index:value"),
     ]:
         assert said in refusal(read_svmlight(source_file(tmp_path, text), Rules(SIGNS, repeated="keep")))
 

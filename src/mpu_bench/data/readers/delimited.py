@@ -13,7 +13,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -250,7 +249,8 @@ def _line_error(text: str, encoding: ColumnEncoding, labels: Labels | None) -> s
     if not text.strip():
         return None
     blank = encoding.layout.separator == "blank"
-    fields: list[Any] = text.split() if blank else [item.strip() for item in text.split(encoding.layout.separator)]
+    cells = text.split() if blank else text.split(encoding.layout.separator)
+    fields = [cell.strip().strip('"') for cell in cells]  # a cell that is quoted holds no separator: `_has_all_fields`
     if len(fields) != encoding.count:
         return f"has {len(fields)} columns instead of {encoding.count}"
     for index in encoding.used:

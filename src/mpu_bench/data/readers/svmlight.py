@@ -12,7 +12,6 @@ Pairs whose value is zero are dropped.
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import warnings
 from collections.abc import Iterator
@@ -129,13 +128,16 @@ def read_svmlight(file: SourceFile, rules: Rules, block_bytes: int | None = None
 
 
 def _parse_leniently(text: bytes, rules: Rules) -> Chunk:
-    """Parse a block; only if that fails look for repeated pairs, which is slow."""
+    """Parse a block; line by line, which is slow, only where it may hold repeated pairs that are allowed."""
     try:
         return _parse(text, rules)
     except ValueError:
         if rules.repeated == "refuse":
             raise
-        return _parse(_without_repeated(text, rules), rules)
+    examples = [example for line in text.split(b"\n") if (example := parse_line(line, rules))]
+    labels = rules.labels.of_numbers(np.array([label for label, _ in examples]))
+    pairs = np.array([pair for _, row in examples for pair in row]).reshape(-1, 2)
+    return Chunk(labels, pairs[:, 1], pairs[:, 0].astype(np.int64), np.array([len(row) for _, row in examples]))
 
 
 def _parse(text: bytes, rules: Rules) -> Chunk:
@@ -162,21 +164,6 @@ def _check(labels: NDArray[np.int32], values: NDArray[np.float64], indices: NDAr
         raise ValueError("an index is out of range")
 
 
-def _without_repeated(text: bytes, rules: Rules) -> bytes:
-    words = (line.split() for line in text.split(b"\n"))
-    return b"\n".join(b" ".join(_added_up(row) if rules.repeated == "keep" else dict.fromkeys(row)) for row in words)
-
-
-def _added_up(words: list[bytes]) -> Iterator[bytes]:
-    """Yield the words of a line, those of one index as one with the sum of their values."""
-    label, pairs = words[:1], itertools.groupby(words[1:], lambda word: word.partition(b":")[0])
-    yield from label
-    for index, same in pairs:
-        first, *more = same
-        values = [word.partition(b":")[2] for word in (first, *more)]
-        yield b"%b:%r" % (index, sum(map(float, values))) if more else first
-
-
 def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]]] | None:
     """Parse one line in plain Python: label and (column, value) pairs; None for an empty line.
 
@@ -192,14 +179,19 @@ def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]
     label = _number(tokens[0], f"the label '{_shown(tokens[0])}' is not a number{several}")
     if rules.labels.of_numbers(np.array([label]))[0] < 0:
         raise ValueError(rules.labels.unknown(_shown(tokens[0])))
-    pairs: list[tuple[int, float]] = []
+    row: dict[int, float] = {}
+    last = -1
     for word in tokens[2 if tokens[1:] and tokens[1].startswith(b"qid:") else 1 :]:
         column, value = _pair(word, rules)
-        if pairs and column <= pairs[-1][0]:
-            same = column == pairs[-1][0]
-            raise ValueError(f"the index {column + rules.first_index} is {'repeated' if same else 'not rising'}")
-        pairs.append((column, value))
-    return label, [(column, value) for column, value in pairs if value]
+        if column in row and (rules.repeated == "keep" or (rules.repeated == "drop" and row[column] == value)):
+            row[column] += value if rules.repeated == "keep" else 0
+        elif column <= last:
+            raise ValueError(
+                f"the index {column + rules.first_index} is {'repeated' if column == last else 'not rising'}"
+            )
+        else:
+            row[column], last = value, column
+    return label, [(column, value) for column, value in row.items() if value]
 
 
 def _pair(word: bytes, rules: Rules) -> tuple[int, float]:
@@ -234,8 +226,6 @@ def _shown(text: bytes) -> str:
 
 def _bad_line(file: SourceFile, first: int, text: bytes, rules: Rules) -> str | None:
     """Find the first line with a fault."""
-    if rules.repeated == "drop":
-        text = _without_repeated(text, rules)
     for line, content in enumerate(text.split(b"\n"), first):
         try:
             parse_line(content, rules)
