@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -123,6 +124,23 @@ def test_columns_that_are_left_out_are_named_with_the_reason(tmp_path: Path) -> 
     added = look(path, FileOptions(missing="median"))
     assert added.left_out == [("id", "an identifier: nearly every row has a word of its own")]
     assert adding.remarks(path, FileOptions(missing="median")) == (added.left_out, [])
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_an_index_that_pandas_wrote_as_csv_is_no_feature(twice: bool, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    pd.DataFrame({"x": [*range(5)] * 4, "y": [*"ab"] * 10}).to_csv(path)
+    if twice:
+        pd.read_csv(path).to_csv(path, index=False)
+    added = look(path, FileOptions())
+    assert [*added.card["columns"].values()] == ["omitted", "number", "label"]
+    assert [reason for _, reason in added.left_out] == ["the index of a table of pandas"]
+
+
+def test_columns_without_names_are_features(tmp_path: Path) -> None:
+    for text in (",,y\n", ""):
+        (tmp_path / "mine.csv").write_text(text + "1,2,a\n3,4,b\n" * 9, encoding="utf-8")
+        assert [*look(tmp_path / "mine.csv", FileOptions()).card["columns"].values()] == ["number", "number", "label"]
 
 
 def test_scales_that_are_far_apart_are_told(tmp_path: Path) -> None:

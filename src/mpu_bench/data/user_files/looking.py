@@ -3,7 +3,7 @@
 A column is **numbers** if every value that is not missing is one, however few different ones there are: what are codes
 of categories is written ``categorical`` into the card by hand. Otherwise it is **categorical**, unless it has more
 than 1,000 different words, or more than 20 and nearly one a row (9 in 10): then it is an identifier, and **omitted**.
-So are a column without any value and an index of pandas. (Of more than 1,000 columns, words are counted up to fewer:
+So are a column without any value and an index of pandas, such as a first column that alone has no name. (Of more than 1,000 columns, words are counted up to fewer:
 a million in all.)
 A column that is numbers in nine of ten cells, as they are read or in another written form (``1,5``, ``12 %``), is
 refused with the first cell that is none.
@@ -52,7 +52,7 @@ _MAX_NUMBERS_AS_CLASSES = 100
 _SHOWN = 60
 _TRUTHS = ("true", "false", "yes", "no")
 _CODE = re.compile(r"[+-]?0\d")
-_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # which Parquet holds as a column
+_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__|Unnamed: 0")  # of Parquet, and of CSV written, read and written
 
 
 @dataclass
@@ -66,6 +66,7 @@ class ColumnSummary:
 
     name: str
     limit: int
+    is_index: bool = False  #: of pandas
     words: set[str] | None = field(default_factory=set)
     values: int = 0
     missing: int = 0
@@ -81,7 +82,7 @@ class ColumnSummary:
     @property
     def kind(self) -> Kind:
         """What it is taken for, if it is not the label."""
-        if not self.values or _INDEX_OF_PANDAS.fullmatch(self.name):
+        if not self.values or self.is_index:
             return "omitted"
         if self.odd is None:
             return "number"
@@ -154,7 +155,7 @@ class ColumnSummary:
         """Return what is worth knowing of how it was taken; empty if nothing is."""
         if not self.values:
             return "has no value"
-        if _INDEX_OF_PANDAS.fullmatch(self.name):
+        if self.is_index:
             return "the index of a table of pandas"
         if self.odd and self.numbers * 2 > self.values:
             return f"mostly numbers, but {self.odd}"
@@ -197,7 +198,7 @@ def look_at_columns(files: Sequence[UserFile]) -> list[ColumnSummary]:
     """
     names = files[0].columns
     limit = min(MAX_WORDS, max(_FEW_WORDS, _MAX_WORDS_IN_ALL // len(names)))
-    looked = [ColumnSummary(name, limit) for name in names]
+    looked = [ColumnSummary(name, limit, _is_index(name, names)) for name in names]
     for file in files:
         check_same_columns(file, names)
         rows = 0
@@ -208,6 +209,12 @@ def look_at_columns(files: Sequence[UserFile]) -> list[ColumnSummary]:
         if not rows:
             raise DataError(f"{file.path}: has no rows")
     return looked
+
+
+def _is_index(name: str, columns: Sequence[str]) -> bool:
+    """Return whether a column is an index of pandas, which CSV holds as a first column without name."""
+    is_first_without_name = name == columns[0] == "column 1" and columns[1:2] != ("column 2",)
+    return is_first_without_name or _INDEX_OF_PANDAS.fullmatch(name) is not None
 
 
 def check_same_columns(file: UserFile, names: Sequence[str]) -> None:
@@ -238,7 +245,7 @@ def label_among(columns: Sequence[str], named: str | None, source: Path) -> tupl
     for name in LABELS:
         if name in lower:
             return columns[lower.index(name)], "by its name"
-    return next((name for name in reversed(columns) if not _INDEX_OF_PANDAS.fullmatch(name)), ""), "the last column"
+    return next((name for name in reversed(columns) if not _is_index(name, columns)), ""), "the last column"
 
 
 def kept_rows(piece: pd.DataFrame, numbers: Collection[str], label: str, classes: Collection[str] = ()) -> Any:
