@@ -6,7 +6,7 @@ the oracle that the tests compare with.
 
 All of these occur in real files and are read: blanks after the colon, labels such as ``+1`` and ``-1.0``, ``qid:``
 pairs (ignored), comments, CRLF, blanks at the end of a line, empty lines (ignored) and rows without features (kept).
-Pairs whose value is zero are dropped.
+Pairs whose value is zero are dropped, if the rules do not keep them.
 """
 
 from __future__ import annotations
@@ -58,12 +58,15 @@ class Rules:
     repeated : {"refuse", "drop", "keep"}
         What becomes of an index that a row repeats: an error; dropped if its value is the same, else an error; or what
         it has adds up.
+    keeps_zeros : bool
+        Whether pairs whose value is zero are kept.
     """
 
     labels: NumericLabels
     features: int = MAX_FEATURES
     first_index: int = 1
     repeated: RepeatedPairs = "refuse"
+    keeps_zeros: bool = False
 
 
 class Topics:
@@ -148,7 +151,8 @@ def _parse(text: bytes, rules: Rules) -> Chunk:
         matrix, numbers = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=True)
     labels = rules.labels.of_numbers(numbers)
     _check(labels, matrix.data, matrix.indices, rules)
-    matrix.eliminate_zeros()
+    if not rules.keeps_zeros:
+        matrix.eliminate_zeros()
     columns = matrix.indices.astype(np.int64) - rules.first_index
     return Chunk(labels, matrix.data, columns, np.diff(matrix.indptr).astype(np.int64))
 
@@ -191,7 +195,7 @@ def parse_line(text: bytes, rules: Rules) -> tuple[float, list[tuple[int, float]
             )
         else:
             row[column], last = value, column
-    return label, [(column, value) for column, value in row.items() if value]
+    return label, [(column, value) for column, value in row.items() if value or rules.keeps_zeros]
 
 
 def _pair(word: bytes, rules: Rules) -> tuple[int, float]:

@@ -3,8 +3,8 @@
 A column is **numbers** if every value that is not missing is one, however few different ones there are: what are codes
 of categories is written ``categorical`` into the card by hand. Otherwise it is **categorical**, unless it has more
 than 1,000 different words, or more than 20 and nearly one a row (9 in 10): then it is an identifier, and **omitted**.
-So are a column without any value and an index of pandas, such as a first column that alone has no name. (Of more than 1,000 columns, words are counted up to fewer:
-a million in all.)
+So are a column without any value and an index of pandas, which CSV has as a first column that alone has no name.
+(Of more than 1,000 columns, words are counted up to fewer: a million in all.)
 A column that is numbers in nine of ten cells, as they are read or in another written form (``1,5``, ``12 %``), is
 refused with the first cell that is none.
 
@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +29,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MAX_CLASSES, Kind, MissingRule, in_usual_order, is_number
-from mpu_bench.data.readers.blocks import SourceFile
 from mpu_bench.data.user_files.formats import LABELS, written
 from mpu_bench.data.user_files.tables import UserFile
 from mpu_bench.errors import DataError, nearest
@@ -180,7 +179,7 @@ class Counted:
     """How many rows there are of each label, by part."""
 
     train: Mapping[str, int]
-    test: Mapping[str, int] | None
+    test: Mapping[str, int] | None = None
 
     @property
     def classes(self) -> list[str]:
@@ -296,11 +295,7 @@ def count_labels(
             rows += len(piece)
         parts.append(counts)
     called = class_names({word for counts in parts for word in counts})
-    merged: list[dict[str, int]] = [{} for _ in parts]
-    for counts, into in zip(parts, merged, strict=True):
-        for word, count in counts.items():
-            into[called[word]] = into.get(called[word], 0) + count
-    return Counted(merged[0], merged[1] if len(merged) > 1 else None)
+    return Counted(*(Counter(called[word] for word in counts.elements()) for counts in parts))
 
 
 def _missing_label(word: str) -> str:
@@ -347,8 +342,6 @@ def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> N
 
 
 _MAX_MEASURED = 10_000_000  # columns
-_COMMENT = re.compile(rb"#[^\n]*")
-_INDEX = re.compile(rb"\s\+?(\d+):")
 
 
 @dataclass(frozen=True)
@@ -364,21 +357,6 @@ class ExamplesSummary:
     counted: Counted
     spread: float = 1.0
     filled: float = 0.0
-
-
-@dataclass(frozen=True)
-class _Indexed(SourceFile):
-    """A file that remembers the smallest and the largest index of the text that is read."""
-
-    met: list[int] = field(default_factory=list)
-
-    def blocks(self, size: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Cut the text as `SourceFile` does."""
-        for line, block in super().blocks(size):
-            yield line, block
-            indices = [int(index) for index in _INDEX.findall(_COMMENT.sub(b"", block))]
-            if indices:
-                self.met[:] = [min(indices + self.met), max(indices + self.met)]
 
 
 def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | None = None) -> ExamplesSummary:
@@ -399,25 +377,25 @@ def look_at_examples(files: Sequence[UserFile], first_index: Literal[0, 1] | Non
     ends: list[list[int]] = []
     parts: list[dict[str, int]] = []
     largest, filled = np.zeros(0), np.zeros(0, np.int64)
-    for user_file in files:
+    for file in files:
         met: list[int] = []
-        counts: dict[str, int] = {}
-        file = user_file.file
-        indexed = _Indexed(file.name, file.path, file.advance, file.fix, met)
-        for labels, rows in replace(user_file, file=indexed).vectors(first_index=first_index or 0):
-            values, times = np.unique(labels, return_counts=True)
-            for label, count in zip(map(plain_number, values.tolist()), times.tolist(), strict=True):
-                counts[label] = counts.get(label, 0) + count
+        counts: Counter[float] = Counter()
+        for labels, rows in file.vectors(first_index=first_index or 0):
+            counts.update(labels.tolist())
+            if rows.nnz:
+                indices = rows.indices + (first_index or 0)
+                met = [min([int(indices.min()), *met]), max([int(indices.max()), *met])]
+            rows.eliminate_zeros()
             largest, filled = _measured(largest, filled, rows)
         if not counts:
-            raise DataError(f"{user_file.path}: has no rows")
-        parts.append(counts)
+            raise DataError(f"{file.path}: has no rows")
+        parts.append({plain_number(label): count for label, count in counts.items()})
         ends.append(met or ends[0] if ends else met)
     if not ends[0]:
         raise DataError(f"{files[0].path}: has no values: every row is a label alone")
     if first_index is None and len(ends) > 1:
         _check_ends(files, ends)
-    counted = Counted(parts[0], parts[1] if len(parts) > 1 else None)
+    counted = Counted(*parts)
     rows_in_all = sum(sum(part.values()) for part in parts)
     check_classes(counted.classes, rows_in_all, f"{files[0].path}: the labels", "they are the first word of each line")
     lowest, highest = min(end[0] for end in ends), max(end[1] for end in ends)

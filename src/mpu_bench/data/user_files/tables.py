@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,6 +180,11 @@ class UserFile:
         first_index : int
             The index of the first column, 1 or 0.
 
+        Yields
+        ------
+        Vectors
+            With the zeros that are written.
+
         Raises
         ------
         DataError
@@ -188,7 +193,7 @@ class UserFile:
         from mpu_bench.data.readers.svmlight import Rules, read_svmlight
 
         met = MetLabels()
-        for chunk in read_svmlight(self.file, Rules(met, columns, first_index)):
+        for chunk in read_svmlight(self.file, Rules(met, columns, first_index, keeps_zeros=True)):
             assert chunk.columns is not None
             assert chunk.lengths is not None
             starts = np.concatenate([[0], np.cumsum(chunk.lengths)])
@@ -321,7 +326,7 @@ def _explained(error: str) -> str:
 
 def _lines(path: Path, blocks: Iterator[tuple[int, bytes]]) -> Iterator[str]:
     for first, block in blocks:
-        for number, line in enumerate(block.splitlines(keepends=True) if b"\r" not in block else _cut(block), first):
+        for number, line in enumerate(io.BytesIO(block), first):
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
@@ -333,14 +338,6 @@ def _lines(path: Path, blocks: Iterator[tuple[int, bytes]]) -> Iterator[str]:
             if "\0" in text:
                 raise DataError(f"{path}, line {number}: holds a NUL; this is not a text")
             yield text
-
-
-def _cut(block: bytes) -> Iterable[bytes]:
-    """Cut at LF alone, as the numbers of lines are counted."""
-    lines = block.split(b"\n")
-    yield from (line + b"\n" for line in lines[:-1])
-    if lines[-1]:
-        yield lines[-1]
 
 
 def _frames(
