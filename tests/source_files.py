@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from mpu_bench.data.readers.blocks import SourceFile
@@ -19,11 +18,9 @@ def sparse_rows(chunks):
     """Return [(label, {column: value})] of sparse chunks."""
     rows = []
     for chunk in chunks:
-        ends = np.cumsum(chunk.lengths)
-        for i, end in enumerate(ends):
-            row = slice(end - chunk.lengths[i], end)
-            pairs = zip(chunk.columns[row].tolist(), chunk.values[row].tolist(), strict=True)
-            rows.append((int(chunk.labels[i]), dict(pairs)))
+        for label, row in zip(chunk.labels, chunk.rows, strict=True):
+            pairs = zip(row.indices.tolist(), row.data.tolist(), strict=True)
+            rows.append((int(label), dict(pairs)))
     return rows
 
 

@@ -277,9 +277,9 @@ def test_smoothed_usps_is_that_of_libsvm(shared_home, real_files):
     smoothed = load_problem(catalog.card("usps-smoothed"), shared_home)
     card = catalog.card("usps-libsvm")
     file = SourceFile("usps.t.bz2", real_files / "usps.t.bz2")
-    chunks = [chunk.dense(card.features) for chunk in read_svmlight(file, Rules(Labels(card.classes), card.features))]
+    chunks = list(read_svmlight(file, Rules(Labels(card.classes), card.features)))
     assert np.array_equal(np.concatenate([chunk.labels for chunk in chunks]), smoothed.test_labels)
-    difference = np.concatenate([chunk.values for chunk in chunks]) - smoothed.test.values
+    difference = np.concatenate([chunk.rows.toarray() for chunk in chunks]) - smoothed.test.values
     assert np.abs(difference).max() < 1e-6
     assert smoothed.classes == card.class_names
     standard = load_problem(catalog.card("usps-libsvm", {"scale": "standard"}), shared_home)

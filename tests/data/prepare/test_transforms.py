@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.datasets_of_user import TABLE
+from scipy.ndimage import gaussian_filter
+from tests.datasets_of_user import SVMLIGHT, TABLE
 
 from mpu_bench.data.prepare.load import preprocessing_of
 from mpu_bench.data.prepare.transforms import is_constant
@@ -124,6 +125,15 @@ def test_images_are_smoothed_by_a_gaussian(world, numbers):
     wanted = np.sum([w * np.where(k == 2, wanted, -1) for k, w in enumerate(weights)], axis=0)  # one row of pixels
     assert np.allclose(problem.train.values, wanted[:30], atol=1e-5)
     assert preprocessing_of(world.card(SMOOTHED, {"split": {"train": 30}}, "table"), world.home) is None
+
+
+def test_images_of_which_the_file_leaves_out_what_is_zero_are_smoothed_whole(world):
+    world.offer("+1 1:4 2:1\n-1 3:2 4:1\n")
+    more = "storage: dense\nsmooth: {rows: 1, columns: 4, deviation: 0.5}\n"
+    smoothed = world.load(SVMLIGHT + more).train.values
+    wanted = gaussian_filter([[4.0, 1, 0, 0], [0, 0, 2, 1]], (0, 0.5), mode="constant")
+    at_the_edge = gaussian_filter([[[1.0]]], (0, 0.5, 0), mode="constant")  # above and below is nothing
+    assert np.allclose(smoothed, wanted * at_the_edge.item(), atol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", ["storage: sparse", "features: 4"])

@@ -9,6 +9,7 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse
 from tests.source_files import refusal, source_file, sparse_rows
 
 from mpu_bench.data.readers import blocks
@@ -58,9 +59,9 @@ def test_lines_are_whole_whatever_the_block(tmp_path, size):
 
 def test_dense_rows_are_made_in_pieces(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 4 * 2)
-    columns, lengths = np.array([0, 3, 1, 2, 0]), np.array([2, 0, 1, 1, 1])
-    chunk = Chunk(np.arange(5, dtype=np.int32), np.arange(1.0, 6.0), columns, lengths)
-    pieces = list(chunk.dense_pieces(4))
+    rows = scipy.sparse.csr_array((np.arange(1.0, 6.0), [0, 3, 1, 2, 0], [0, 2, 2, 3, 4, 5]), (5, 4))
+    chunk = Chunk(np.arange(5, dtype=np.int32), rows)
+    pieces = list(chunk.dense_pieces())
     assert [len(piece.labels) for piece in pieces] == [2, 2, 1]
-    assert np.array_equal(np.concatenate([piece.values for piece in pieces]), chunk.dense(4).values)
+    assert np.array_equal(np.concatenate([piece.values for piece in pieces]), rows.toarray())
     assert np.array_equal(np.concatenate([piece.labels for piece in pieces]), chunk.labels)

@@ -151,6 +151,6 @@ def test_svmlight_of_any_text_is_rows_or_an_error(tmp_path, pieces):
     file = source_file(tmp_path, "".join(pieces).encode("latin-1"))
     with contextlib.suppress(DataError):
         for chunk in read_svmlight(file, Rules(SIGNS, features=9), 7):
-            assert len(chunk.labels) == len(chunk.lengths)
+            assert chunk.rows.shape == (len(chunk.labels), 9)
             assert np.isfinite(chunk.values).all()
-            assert not len(chunk.columns) or 0 <= chunk.columns.min() <= chunk.columns.max() < 9
+            assert 0 <= chunk.rows.indices.min(initial=0) <= chunk.rows.indices.max(initial=0) < 9

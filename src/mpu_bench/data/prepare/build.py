@@ -100,9 +100,10 @@ def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
             part: stack.enter_context(PartWriter(folder, part, len(card.classes), dense)) for part in ("train", "test")
         }
         for part, chunk in _read(card, source.read):
-            ready = chunk if card.kind == "table" else transforms.transform_chunk(chunk, card)
-            for piece in ready.dense_pieces(width) if dense else [ready.sparse()]:
-                parts[part].append(piece)
+            for piece in chunk.dense_pieces() if card.smooth else [chunk]:
+                ready = piece if card.kind == "table" else transforms.transform_chunk(piece, card)
+                for rows in ready.dense_pieces() if dense else [ready.sparse()]:
+                    parts[part].append(rows)
         if not card.stream:
             _check(card, parts)
         storage = _storage(card, parts, width)

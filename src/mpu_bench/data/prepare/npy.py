@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
 from mpu_bench.data.readers.blocks import Chunk
@@ -105,8 +106,8 @@ class PartWriter(ExitStack):
             values = chunk.values.astype(np.float32, copy=False)
         if not np.isfinite(values).all():
             bad = int(np.flatnonzero(~np.isfinite(values))[0])
-            lengths = np.full(len(chunk.labels), self._dense) if chunk.lengths is None else chunk.lengths
-            row = self.rows + int(np.searchsorted(np.cumsum(lengths), bad, "right")) + 1
+            before = bad // self._dense if self._dense else int(np.searchsorted(chunk.rows.indptr, bad, "right")) - 1
+            row = self.rows + before + 1
             raise DataError(
                 f"row {row:,} of the {self.part} part holds a value that is not a number, or too large for float32"
             )
@@ -119,14 +120,12 @@ class PartWriter(ExitStack):
         self.counts += np.bincount(chunk.labels, minlength=len(self.counts))
 
     def _append_sparse(self, chunk: Chunk, values: NDArray[np.float32]) -> None:
-        assert chunk.columns is not None
-        assert chunk.lengths is not None
-        ends = self._values.length + np.cumsum(chunk.lengths)
-        if len(ends) and ends[-1] > MAX_PAIRS:
+        starts = self._values.length + chunk.rows.indptr.astype(np.int64)
+        if starts[-1] > MAX_PAIRS:
             raise DataError(f"the rows have more than the limit of {MAX_PAIRS:,} values")
         self.only_ones = self.only_ones and bool((values == 1).all())
-        self._columns.append(chunk.columns)
-        self._starts.append(ends - chunk.lengths)
+        self._columns.append(chunk.rows.indices)
+        self._starts.append(starts[:-1])
 
 
 def make_dense(folder: Path, part: str, features: int) -> None:
@@ -136,9 +135,8 @@ def make_dense(folder: Path, part: str, features: int) -> None:
         for first, last in pieces(len(starts) - 1, 4 * features):
             bounds = starts[first : last + 1].astype(np.int64)
             pairs = slice(bounds[0], bounds[-1])
-            labels = np.zeros(last - first, np.int32)
-            chunk = Chunk(labels, values[pairs], columns[pairs].astype(np.int64), np.diff(bounds))
-            written.append(chunk.dense(features).values)
+            csr = (values[pairs], columns[pairs].astype(np.int32), bounds - bounds[0])
+            written.append(scipy.sparse.csr_array(csr, (last - first, features)).toarray())
     for name in ("indices", "starts"):
         (folder / f"{part}-{name}.npy").unlink()
     written.path.replace(folder / f"{part}-values.npy")

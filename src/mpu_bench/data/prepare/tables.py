@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import Dense, Sparse
+from mpu_bench.core.rows import to_scipy
 from mpu_bench.data.cards.schema import TableCard
 from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.data.prepare.transforms import is_constant
@@ -255,8 +255,4 @@ def _chunk(
             for run in np.split(np.arange(len(piece)), ends):
                 _chunk(source, table, file, row, piece.iloc[run], labels[run])
         raise DataError(f"{file.path}, {error}") from None
-    if isinstance(rows, Dense):
-        return Chunk(labels, rows.values)
-    assert isinstance(rows, Sparse)
-    lengths: NDArray[np.int64] = np.diff(rows.starts).astype(np.int64)
-    return Chunk(labels, rows.values, rows.indices.astype(np.int64), lengths)
+    return Chunk(labels, to_scipy(rows, table.features))

@@ -47,12 +47,12 @@ class Splitter:
 
 
 def transform_chunk(chunk: Chunk, card: Card) -> Chunk:
-    """Smooth, multiply, divide and normalise the rows of a chunk as the card says."""
+    """Smooth, multiply, divide and normalise the rows of a chunk as the card says; images must be dense."""
     factor, divisor = card.multiplier
-    values = _smoothed(chunk.values, card.smooth) if card.smooth else chunk.values
+    if card.smooth:
+        chunk = chunk.with_values(_smoothed(chunk.rows, card.smooth))
     if (factor, divisor) != (1.0, 1.0):
-        values = values.astype(np.float64) * factor / divisor
-    chunk = chunk._replace(values=values)
+        chunk = chunk.with_values(chunk.values.astype(np.float64) * factor / divisor)
     return _unit_rows(chunk) if card.unit_rows else chunk
 
 
@@ -69,12 +69,12 @@ def _smoothed(values: NDArray[Any], how: Smooth) -> NDArray[np.float64]:
 def _unit_rows(chunk: Chunk) -> Chunk:
     """Divide every row by its Euclidean norm; empty rows stay as they are."""
     values = chunk.values.astype(np.float64)
-    if chunk.lengths is None:
+    if values.ndim == 2:
         norms = np.sqrt((values**2).sum(axis=1, keepdims=True))
-        return chunk._replace(values=values / np.where(norms > 0, norms, 1.0))
-    row = np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
-    norms = np.sqrt(np.bincount(row, values**2, len(chunk.lengths)))
-    return chunk._replace(values=values / np.where(norms > 0, norms, 1.0)[row])
+        return chunk.with_values(values / np.where(norms > 0, norms, 1.0))
+    row = np.repeat(np.arange(len(chunk.labels)), np.diff(chunk.rows.indptr))
+    norms = np.sqrt(np.bincount(row, values**2, len(chunk.labels)))
+    return chunk.with_values(values / np.where(norms > 0, norms, 1.0)[row])
 
 
 def drop_columns(folder: Path, which: str) -> NDArray[np.intp]:

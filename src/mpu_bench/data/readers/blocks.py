@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import ANY_OTHER
@@ -25,50 +26,38 @@ _LONGEST_LINE_BYTES = 1 << 27
 
 
 class Chunk(NamedTuple):
-    """Some consecutive examples.
-
-    ``values`` (m, d) with ``columns`` and ``lengths`` None, or ``values`` (pairs,), ``columns`` (pairs,) rising within
-    a row, and ``lengths`` (m,) the pairs of each row. ``labels`` (m,) int32 are class indices.
-    """
+    """Some consecutive examples: their class indices, (m,) int32, and their rows, (m, d), an array or a CSR array."""
 
     labels: NDArray[np.int32]
-    values: NDArray[Any]
-    columns: NDArray[np.int64] | None = None
-    lengths: NDArray[np.int64] | None = None
+    rows: Any
 
-    def take(self, chosen: NDArray[np.bool_]) -> Chunk:
-        """Return the rows where ``chosen`` (m,) is true."""
-        if self.columns is None or self.lengths is None:
-            return Chunk(self.labels[chosen], self.values[chosen])
-        pairs = np.repeat(chosen, self.lengths)
-        return Chunk(self.labels[chosen], self.values[pairs], self.columns[pairs], self.lengths[chosen])
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values of the rows; of a CSR array those that are stored, (pairs,)."""
+        values: NDArray[Any] = self.rows if isinstance(self.rows, np.ndarray) else self.rows.data
+        return values
 
-    def dense(self, features: int) -> Chunk:
-        """Return the rows with their zeros: shape (m, features), the values' own type."""
-        if self.columns is None or self.lengths is None:
-            return self
-        values = np.zeros((len(self.labels), features), self.values.dtype)
-        values[np.repeat(np.arange(len(self.labels)), self.lengths), self.columns] = self.values
-        return Chunk(self.labels, values)
+    def with_values(self, values: NDArray[Any]) -> Chunk:
+        """Return the rows with other values where they have some."""
+        if isinstance(self.rows, np.ndarray):
+            return self._replace(rows=values)
+        rows = scipy.sparse.csr_array((values, self.rows.indices, self.rows.indptr), self.rows.shape)
+        return self._replace(rows=rows)
 
-    def dense_pieces(self, features: int) -> Iterator[Chunk]:
+    def take(self, chosen: Any) -> Chunk:
+        """Return the rows where ``chosen`` (m,) is true, or of a slice."""
+        return Chunk(self.labels[chosen], self.rows[chosen])
+
+    def dense_pieces(self) -> Iterator[Chunk]:
         """Cut the rows into pieces of about `BLOCK_BYTES`, one row at least, and yield them with their zeros."""
-        if self.columns is None or self.lengths is None:
-            yield self
-            return
-        step = max(1, BLOCK_BYTES // (8 * features))
-        starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        step = max(1, BLOCK_BYTES // (8 * self.rows.shape[1]))
         for first in range(0, len(self.labels), step):
-            rows = slice(first, first + step)
-            pairs = slice(starts[first], starts[min(first + step, len(self.labels))])
-            yield Chunk(self.labels[rows], self.values[pairs], self.columns[pairs], self.lengths[rows]).dense(features)
+            piece = self.take(slice(first, first + step))
+            yield piece if isinstance(piece.rows, np.ndarray) else piece._replace(rows=piece.rows.toarray())
 
     def sparse(self) -> Chunk:
         """Return the rows without their zeros."""
-        if self.columns is not None:
-            return self
-        nonzero = self.values != 0
-        return Chunk(self.labels, self.values[nonzero], np.nonzero(nonzero)[1], nonzero.sum(axis=1))
+        return self._replace(rows=scipy.sparse.csr_array(self.rows))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MAX_COLUMNS, MAX_FEATURES, DelimitedColumns, is_number
@@ -101,7 +102,9 @@ class ColumnEncoding:
                 values[:, k] = self._scale(index, table[index].to_numpy(np.float64))
                 first += 1
         nonzero = values != 0
-        return Chunk(labels, values[nonzero], columns[nonzero], nonzero.sum(axis=1))
+        starts = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
+        csr = (values[nonzero], columns[nonzero], starts)
+        return Chunk(labels, scipy.sparse.csr_array(csr, (len(table), self.features)))
 
     def _scale(self, index: int, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.scaled:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MAX_FEATURES
@@ -140,7 +141,9 @@ def _parse_leniently(text: bytes, rules: Rules) -> Chunk:
     examples = [example for line in text.split(b"\n") if (example := parse_line(line, rules))]
     labels = rules.labels.of_numbers(np.array([label for label, _ in examples]))
     pairs = np.array([pair for _, row in examples for pair in row]).reshape(-1, 2)
-    return Chunk(labels, pairs[:, 1], pairs[:, 0].astype(np.int64), np.array([len(row) for _, row in examples]))
+    starts = np.cumsum([0, *(len(row) for _, row in examples)])
+    csr = (pairs[:, 1], pairs[:, 0].astype(np.int64), starts)
+    return Chunk(labels, scipy.sparse.csr_array(csr, (len(labels), rules.features)))
 
 
 def _parse(text: bytes, rules: Rules) -> Chunk:
@@ -153,8 +156,8 @@ def _parse(text: bytes, rules: Rules) -> Chunk:
     _check(labels, matrix.data, matrix.indices, rules)
     if not rules.keeps_zeros:
         matrix.eliminate_zeros()
-    columns = matrix.indices.astype(np.int64) - rules.first_index
-    return Chunk(labels, matrix.data, columns, np.diff(matrix.indptr).astype(np.int64))
+    csr = (matrix.data, matrix.indices - rules.first_index, matrix.indptr)
+    return Chunk(labels, scipy.sparse.csr_array(csr, (len(labels), rules.features)))
 
 
 def _check(labels: NDArray[np.int32], values: NDArray[np.float64], indices: NDArray[np.int32], rules: Rules) -> None:

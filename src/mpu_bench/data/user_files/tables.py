@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MAX_FEATURES
@@ -194,11 +193,7 @@ class UserFile:
 
         met = MetLabels()
         for chunk in read_svmlight(self.file, Rules(met, columns, first_index, keeps_zeros=True)):
-            assert chunk.columns is not None
-            assert chunk.lengths is not None
-            starts = np.concatenate([[0], np.cumsum(chunk.lengths)])
-            values = scipy.sparse.csr_array((chunk.values, chunk.columns, starts), (len(starts) - 1, columns))  # noqa: PD011
-            yield Vectors(met.numbers[chunk.labels], values)
+            yield Vectors(met.numbers[chunk.labels], chunk.rows)
 
 
 @dataclass
