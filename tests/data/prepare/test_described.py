@@ -103,6 +103,25 @@ def test_words_and_numbers(world: World) -> None:
     np.testing.assert_array_equal(dense(kept.rows(raw), 5), dense(problem.train, 5))
 
 
+def test_words_whose_columns_are_dropped(world: World) -> None:
+    world.offer("red,4,a\nblue,5,b\ngrey,6,c\n", "table")
+    columns = "columns: {label: 3, categorical: 1, categories: {1: [black, red, blue, green, grey]}}"
+    written = TABLE.replace("columns: {label: 4}", columns).replace("features: 3", "features: 6")
+    card = world.card(f"{written.replace('rows: 40', 'rows: 3')}\ndrop_columns: zero\n", name="table")
+    problem, kept = load_problem(card, world.home), preprocessing_of(card, world.home)
+    assert isinstance(kept, Table)
+    assert kept.feature_names == ("column 1=red", "column 1=blue", "column 1=grey", "column 2")
+    raw = next(open_table(world.mirror / "table", form=Form("delimited", ",", False)).pieces())
+    np.testing.assert_array_equal(dense(kept.rows(raw), 4), dense(problem.train, problem.features))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_smoothed_is_not_described(stream: bool, world: World) -> None:
+    text = "title: W\nkind: generated\ncontent: waveform\nrows: 50\nclasses: [a, b, c]\nfeatures: 21\nstorage: dense\n"
+    smooth = f"smooth: {{rows: 3, columns: 7, deviation: 1.0}}\nstream: {str(stream).lower()}\n"
+    assert preprocessing_of(world.card(text + smooth, name="waves"), world.home) is None
+
+
 @pytest.mark.parametrize("steps", ["storage: dense\nscale: standard", "storage: dense\nscale: standard\nstream: true"])
 def test_generated(steps: str, home: DataDirectory) -> None:
     options = {"rows": 300, "test_rows": 50, "stream": "stream" in steps}

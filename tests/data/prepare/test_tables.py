@@ -137,6 +137,13 @@ def test_rows_are_dropped(home: DataDirectory, mine: Path) -> None:
         kept.rows(next(iter(open_table(mine).pieces())))
 
 
+def test_the_columns_that_a_card_expects_are_counted(home: DataDirectory, mine: Path) -> None:
+    added = look(mine, FileOptions(missing="median"))
+    card = {**added.card, "origin": "mine.yaml", "kept_features": 7}
+    with pytest.raises(DataError, match="columns are left instead of the 7 expected"):
+        load_problem(catalog.card("mine", {catalog.CARD: card}), home)
+
+
 def test_a_row_after_dropped_ones_is_named_by_its_own_number(home: DataDirectory, tmp_path: Path) -> None:
     (path := tmp_path / "mine.csv").write_text(
         "x,y\n" + "".join(f"{['', '1e300', i][min((i + 7) % 10, 2)]},{'ab'[i % 2]}\n" for i in range(9)),

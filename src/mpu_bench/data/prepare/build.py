@@ -92,7 +92,8 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
 def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     _check_room(card, folder)
     source = _source(card, files)
-    table = source.raw if isinstance(source.raw, Table) and card.kind == "table" else None
+    raw = None if card.smooth else source.raw
+    table = raw if isinstance(raw, Table) and card.kind == "table" else None
     width = table.features if table else card.features
     dense = width if (not table.sparse if table else card.storage == "dense") else None
     with ExitStack() as stack:
@@ -108,13 +109,13 @@ def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
             _check(card, parts)
         storage = _storage(card, parts, width)
     if card.stream:
-        return _measured(card, folder, [int(count) for count in parts["test"].counts])
+        return _measured(card, folder, raw, [int(count) for count in parts["test"].counts])
     for part in parts:
         if storage == "ones":
             (folder / f"{part}-values.npy").unlink()
         elif storage == "dense" and not dense:
             make_dense(folder, part, width)
-    features, preprocessing = _finish(card, folder, source.raw, width, storage)
+    features, preprocessing = _finish(card, folder, raw, width, storage)
     counts = {part: [int(count) for count in writer.counts] for part, writer in parts.items()}
     return Built(storage, features, counts, preprocessing=preprocessing)
 
@@ -158,7 +159,7 @@ def _read(card: Card, read: Read) -> Iterator[tuple[str, Chunk]]:
         yield "test", chunk.take(~in_training)
 
 
-def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Built:
+def _measured(card: GeneratedCard, folder: Path, raw: Preprocessing | None, test_counts: list[int]) -> Built:
     """Measure a training part that is not stored, and scale the test part by it."""
     measured = streams.measure(card)
     chosen = streams.scaling(card, measured)
@@ -167,7 +168,7 @@ def _measured(card: GeneratedCard, folder: Path, test_counts: list[int]) -> Buil
     for path in folder.glob("train-*.npy"):
         path.unlink()
     counts = {"train": streams.Streamed(card).counts(), "test": test_counts}
-    preprocessing = described.finished(described.vectors(card), None, chosen, sparse=False)
+    preprocessing = described.finished(raw, None, chosen, sparse=False)
     return Built("dense", card.features, counts, measured, preprocessing)
 
 
@@ -277,8 +278,6 @@ def _finish(
     card: Card, folder: Path, raw: Preprocessing | None, features: int, storage: StorageOfRows
 ) -> tuple[int, Preprocessing | None]:
     """Take the steps that need the whole training part; return the columns that are left, and the description."""
-    if card.kind == "table":
-        return features, raw
     kept_columns = scaling = None
     if card.drop_columns != "none":
         kept_columns = transforms.drop_columns(folder, card.drop_columns)
@@ -287,9 +286,11 @@ def _finish(
         raise DataError(f"{card.origin}: drop_columns: every column of the training part is zero; none is left")
     if card.kept_features not in (None, features):
         raise DataError(f"{card.origin}: {features} columns are left instead of the {card.kept_features} expected")
+    if card.kind == "table":  # scaled while it was read
+        return features, raw
     if card.scale != "none" and not card.coded:
         scaling = transforms.scale(folder, card.scale)
-    return features, described.finished(None if card.smooth else raw, kept_columns, scaling, sparse=storage != "dense")
+    return features, described.finished(raw, kept_columns, scaling, sparse=storage != "dense")
 
 
 def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:

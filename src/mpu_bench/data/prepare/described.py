@@ -102,18 +102,20 @@ def _finished_table(
 ) -> Table | None:
     if raw.unit_rows and kept_columns is not None:
         return None  # a row was given unit length with the columns that were dropped since
-    indices = {name: index for index, name in enumerate(raw.feature_names)}
+    kept = range(raw.features) if kept_columns is None else kept_columns.tolist()
+    positions = {index: position for position, index in enumerate(kept)}
     columns: list[Column] = []
+    first = 0
     for column in raw.columns:
-        index = indices.get(column.name)
-        if not isinstance(column, NumberColumn) or index is None:
-            columns.append(column)
-        elif kept_columns is not None and index not in kept_columns:
+        left = [i for i in range(column.features) if first + i in positions]
+        if not left:
             columns.append(OmittedColumn(name=column.name))
-        elif scaling is None:
-            columns.append(column)
-        else:
-            left = index if kept_columns is None else int(np.searchsorted(kept_columns, index))
-            shift, width = float(scaling.shift[left]), float(scaling.width[left])
+        elif isinstance(column, CategoricalColumn):
+            columns.append(column.model_copy(update={"categories": tuple(column.categories[i] for i in left)}))
+        elif isinstance(column, NumberColumn) and scaling is not None:
+            shift, width = float(scaling.shift[positions[first]]), float(scaling.width[positions[first]])
             columns.append(NumberColumn(name=column.name, shift=shift * column.width, width=width * column.width))
+        else:
+            columns.append(column)
+        first += column.features
     return Table(columns=tuple(columns), label=raw.label, unit_rows=raw.unit_rows, sparse=sparse)
