@@ -192,8 +192,8 @@ def _of_vectors(saved: SavedModel, file: UserFile) -> Iterator[tuple[Any, list[s
     if isinstance(prepared, Table):
         raise _InFileError("is svmlight; the model needs a table with named columns")
     first_index = prepared.first_index if isinstance(prepared, Vectors) else 1
-    for vectors in file.vectors(_columns(saved), first_index):
-        yield vectors.rows, [plain_number(number) for number in vectors.labels.tolist()]
+    for labels, rows in file.vectors(_columns(saved), first_index):
+        yield rows, [plain_number(number) for number in labels.tolist()]
 
 
 def _names(saved: SavedModel) -> tuple[str, ...]:

@@ -55,9 +55,9 @@ def test_compressed_text(compress: object, tmp_path: Path) -> None:
 def test_svmlight(tmp_path: Path) -> None:
     table = open_table(written(tmp_path, "+1 1:2 3:4 # first\n-1\n2.0 2:5\n"))
     assert table.format == "svmlight"
-    (found,) = table.vectors(columns=3)
-    assert found.labels.tolist() == [1, -1, 2]
-    assert found.rows.toarray().tolist() == [[2, 0, 4], [0, 0, 0], [0, 5, 0]]
+    ((labels, rows),) = table.vectors(columns=3)
+    assert labels.tolist() == [1, -1, 2]
+    assert rows.toarray().tolist() == [[2, 0, 4], [0, 0, 0], [0, 5, 0]]
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ Where the files cannot be had here, the dataset that ``instead`` names is read, 
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
+import math
 import os
 import re
-import struct
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -134,11 +135,7 @@ class _Card(Strict):
 
     @model_validator(mode="after")
     def _can_be_augmented(self) -> Self:
-        try:
-            rounded = struct.unpack("<f", struct.pack("<f", self.augment or 1.0))[0]
-        except OverflowError:
-            rounded = 0
-        if not rounded:
+        if not 0 < ctypes.c_float(self.augment or 1.0).value < math.inf:
             raise MisfitError("augment", f"{self.augment:g} is beyond the range of float32")
         return self
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Hashable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Len
 from pydantic import TypeAdapter
@@ -59,13 +59,11 @@ def read_note(path: Path, kind: type[_Note], max_bytes: int = MAX_BYTES) -> _Not
     """
     with open_regular(path) as stream:
         content = read_beginning(stream, max_bytes)  # of a longer one, text that is cut and none of this kind
-    note: _Note = _adapter(cast(Hashable, kind)).validate_json(content, strict=True)
+    note: _Note = _adapter(kind).validate_json(content, strict=True)
     return note
 
 
-@cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(cast(Any, kind))
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 Identity = tuple[int, int, int, int]

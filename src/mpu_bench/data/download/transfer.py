@@ -258,7 +258,8 @@ def _download(partial: PartialDownload, progress: Progress) -> None:
     partial.expect(max(partial.file.bytes or 0, partial.size))  # before it is requested
     with requests.Session() as session:
         session.max_redirects = _MAX_REDIRECTS
-        session.hooks["response"].append(_skip_body)
+        # before the body of a redirect, which may have no end, is read into memory
+        session.hooks["response"].append(lambda answer, **_options: answer.close() if answer.is_redirect else None)
         session.headers.update({"User-Agent": f"mpu-bench/{version('mpu-bench')}", "Accept-Encoding": "identity"})
         while True:
             try:
@@ -322,12 +323,6 @@ def _answer(session: requests.Session, partial: PartialDownload) -> requests.Res
     except BaseException:
         answer.add_done_callback(_close)
         raise
-
-
-def _skip_body(response: requests.Response, **_options: object) -> None:
-    """Close a redirect before its body is read into memory, which may have no end."""
-    if response.is_redirect:
-        response.close()
 
 
 def _close(late: Future[requests.Response]) -> None:

@@ -165,11 +165,14 @@ def fit(source: _Source, in_training: InTraining) -> Table:
     if fills:
         check_memory(24 * (card.expected_rows()[0] or 0) * len(numbers), "the medians of its columns", card.origin)
     words: dict[str, set[str]] = {name: set() for name, kind in card.columns.items() if kind == "categorical"}
-    for file, row, piece in _training(source, in_training):
+    seen = 0
+    for file, row, piece in source.pieces(card.train):
+        training = piece[in_training(seen, len(piece))]
+        seen += len(piece)
         for name, fitted in numbers.items():
-            fitted.fit(_numbers(piece, name, file, row, card))
+            fitted.fit(_numbers(training, name, file, row, card))
         for name, met in words.items():
-            met.update(words_of(piece[name]))
+            met.update(words_of(training[name]))
             if len(met) > MAX_WORDS:
                 words_are = f"has more than {MAX_WORDS:,} different words; write 'omitted' beside it"
                 raise DataError(f"{file.path}, column '{name}': {words_are}")
@@ -183,15 +186,6 @@ def fit(source: _Source, in_training: InTraining) -> Table:
     ]
     table = Table(columns=tuple(columns), label=card.label, unit_rows=card.unit_rows)
     return table.model_copy(update={"sparse": _is_sparse(table, numbers, card)})
-
-
-def _training(source: _Source, in_training: InTraining) -> Iterator[tuple[UserFile, int, pd.DataFrame]]:
-    seen = 0
-    for file, row, piece in source.pieces(source.card.train):
-        chosen = piece[in_training(seen, len(piece))]
-        seen += len(piece)
-        if len(chosen):
-            yield file, row, chosen
 
 
 def _numbers(piece: pd.DataFrame, name: str, file: UserFile, row: int, card: TableCard) -> NDArray[np.float64]:

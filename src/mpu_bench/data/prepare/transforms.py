@@ -93,8 +93,8 @@ def drop_columns(folder: Path, which: str) -> NDArray[np.intp]:
     """
     train = open_array(folder / "train-values.npy")
     used = np.zeros(train.shape[1], bool)
-    for first, last in pieces(len(train), 4 * train.shape[1]):
-        used |= train[first:last].any(axis=0)
+    for piece in pieces_of(train):
+        used |= piece.any(axis=0)
     if which == "trailing-zero":
         used[: 1 + np.max(np.flatnonzero(used), initial=0)] = True
     for part in ("train", "test"):
@@ -103,10 +103,9 @@ def drop_columns(folder: Path, which: str) -> NDArray[np.intp]:
 
 
 def _keep_columns(path: Path, used: NDArray[np.bool_]) -> None:
-    values = open_array(path)
     with ArrayFile(path.with_name("kept.npy"), np.float32, int(used.sum())) as written:
-        for first, last in pieces(len(values), 4 * len(used)):
-            written.append(values[first:last][:, used])
+        for piece in pieces_of(open_array(path)):
+            written.append(piece[:, used])
     written.path.replace(path)
 
 
@@ -144,8 +143,7 @@ def scale(folder: Path, how: str) -> Scaling:
 
 def rescale(path: Path, chosen: Scaling) -> None:
     """Scale stored dense rows in place."""
-    values = open_array(path, mode="r+")
-    for piece in pieces_of(values):
+    for piece in pieces_of(open_array(path, mode="r+")):
         piece[:] = chosen(piece)
 
 

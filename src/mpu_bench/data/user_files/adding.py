@@ -397,8 +397,7 @@ def options_of(path: Path, file_options: FileOptions, origin: str, label: str | 
     DataError
         If the file is no dataset, or its name is that of one of the project.
     """
-    states = _states(path, file_options)
-    card = json.loads(_looked(str(path), file_options.model_dump_json(), states)[0])
+    card = json.loads(_looked_at(path, file_options)[0])
     name = label if label and can_name_a_file(label) else name_of(path)
     if name in catalog.names():
         raise DataError(f"'{name}' is the name of another dataset; rename this one with as: NAME")
@@ -413,14 +412,16 @@ def remarks(path: Path, file_options: FileOptions) -> tuple[list[tuple[str, str]
     DataError
         As of `options_of`.
     """
-    _, left_out, notes = _looked(str(path), file_options.model_dump_json(), _states(path, file_options))
+    _, left_out, notes = _looked_at(path, file_options)
     return [*left_out], [*notes]
 
 
-def _states(path: Path, file_options: FileOptions) -> tuple[tuple[str, object], ...]:
-    return tuple(
-        (str(file), _state(file)) for file in (path, *([Path(file_options.test)] if file_options.test else []))
-    )
+_Looked = tuple[str, list[tuple[str, str]], Sequence[str]]  # a card as JSON, the columns that are left out, notes
+
+
+def _looked_at(path: Path, file_options: FileOptions) -> _Looked:
+    states = _state(path), _state(Path(file_options.test or path))
+    return _looked(str(path), file_options.model_dump_json(), states)
 
 
 def _state(path: Path) -> object:
@@ -431,6 +432,6 @@ def _state(path: Path) -> object:
 
 
 @lru_cache(maxsize=32)
-def _looked(path: str, file_options: str, _states: Any) -> tuple[str, list[tuple[str, str]], Sequence[str]]:
+def _looked(path: str, file_options: str, _states: Any) -> _Looked:
     added = look(Path(path), FileOptions.model_validate_json(file_options))
     return json.dumps(added.card), added.left_out, added.notes

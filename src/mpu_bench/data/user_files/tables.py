@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -105,13 +105,6 @@ _MAX_CELL_CHARACTERS = 1 << 17  # csv's own bound
 _FIX = "write it again"
 
 
-class Vectors(NamedTuple):
-    """Examples of svmlight text: their labels, (m,) float64, and their values as a CSR array of shape (m, columns)."""
-
-    labels: NDArray[np.float64]
-    rows: Any
-
-
 @dataclass(frozen=True)
 class UserFile:
     """A file of the user's own.
@@ -169,7 +162,7 @@ class UserFile:
             next(records, None)
         yield from _frames(self.path, records, self.columns, rows, only or self.columns)
 
-    def vectors(self, columns: int = MAX_FEATURES, first_index: int = 1) -> Iterator[Vectors]:
+    def vectors(self, columns: int = MAX_FEATURES, first_index: int = 1) -> Iterator[tuple[NDArray[np.float64], Any]]:
         """Yield the examples of svmlight text piece by piece.
 
         Parameters
@@ -181,7 +174,8 @@ class UserFile:
 
         Yields
         ------
-        Vectors
+        labels : array of float64, shape (m,)
+        rows : CSR array, shape (m, columns)
             With the zeros that are written.
 
         Raises
@@ -193,7 +187,7 @@ class UserFile:
 
         met = MetLabels()
         for chunk in read_svmlight(self.file, Rules(met, columns, first_index, keeps_zeros=True)):
-            yield Vectors(met.numbers[chunk.labels], chunk.rows)
+            yield met.numbers[chunk.labels], chunk.rows
 
 
 @dataclass
