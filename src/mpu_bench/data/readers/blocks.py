@@ -94,31 +94,16 @@ class SourceFile:
         block : bytes
             Whole lines; the last of a file may lack its end.
         """
-        size = size or BLOCK_BYTES
-        line, rest, length = 1, [b""], 0  # the beginning of a line, in pieces
+        line = 1
         with self.open() as stream:
-            begin = stream.read(len(codecs.BOM_UTF8))
-            self.advance(len(begin))
-            begin = begin.removeprefix(codecs.BOM_UTF8)
-            while piece := begin + stream.read(size):
-                self.advance(len(piece) - len(begin))
-                begin = b""
-                end = piece.rfind(b"\n") + 1
-                if not end:
-                    rest.append(piece)
-                    length += len(piece)
-                    if length > _LONGEST_LINE_BYTES:
-                        raise DataError(
-                            f"{self.path}, line {line}: has more than {_LONGEST_LINE_BYTES:,} bytes; "
-                            "this is not a text of examples"
-                        )
-                    continue
-                block = b"".join([*rest, piece[:end]])
-                rest, length = [piece[end:]], len(piece) - end
-                yield line, block
-                line += block.count(b"\n")
-        if length:
-            yield line, b"".join(rest)
+            while block := stream.read(size or BLOCK_BYTES) + (rest := stream.readline(_LONGEST_LINE_BYTES + 1)):
+                following = line + block.count(b"\n")
+                if len(rest) > _LONGEST_LINE_BYTES:
+                    words = f"has more than {_LONGEST_LINE_BYTES:,} bytes; this is not a text of examples"
+                    raise DataError(f"{self.path}, line {following}: {words}")
+                self.advance(len(block))
+                yield line, block.removeprefix(codecs.BOM_UTF8) if line == 1 else block
+                line = following
 
 
 class Labels:

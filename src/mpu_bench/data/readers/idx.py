@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.data.readers.blocks import BLOCK_BYTES, Chunk, Labels, SourceFile
 from mpu_bench.errors import DataError
+from mpu_bench.files import read_beginning
 
 
 def read_idx(
@@ -66,16 +67,11 @@ def _read_header(file: SourceFile, stream: BinaryIO, dimensions: int) -> tuple[i
 
 
 def _read_bytes(file: SourceFile, stream: BinaryIO, count: int) -> NDArray[np.uint8]:
-    """Read piece by piece: what a header promises takes memory only as far as it comes."""
-    read: list[bytes] = []
-    left = count
-    while left and (piece := stream.read(min(left, BLOCK_BYTES))):
-        file.advance(len(piece))
-        read.append(piece)
-        left -= len(piece)
-    if left:
+    content = read_beginning(stream, count)
+    file.advance(len(content))
+    if len(content) < count:
         raise DataError(f"{file.path}: is shorter than its header says; fetch it again")
-    return np.frombuffer(b"".join(read), np.uint8)
+    return np.frombuffer(content, np.uint8)
 
 
 def _class_indices(file: SourceFile, read: NDArray[np.uint8], classes: Labels, first: int) -> NDArray[np.int32]:

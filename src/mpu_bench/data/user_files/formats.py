@@ -130,14 +130,11 @@ def _head(file: SourceFile) -> bytes:
     """Read the first lines, which are whole if the file goes on."""
     with file.open() as stream:
         head = stream.read(_HEAD_BYTES)
-        while head.count(b"\n") < _MIN_LINES and b"\0" not in head and len(head) < _MAX_HEAD_BYTES:
-            piece = stream.read(len(head))
-            head += piece
-            if not piece:
-                break
-        if len(head) >= _MAX_HEAD_BYTES and b"\n" not in head:
-            raise DataError(f"{file.path}, line 1: has more than {_MAX_HEAD_BYTES:,} bytes; this is no table")
-        return head[: head.rfind(b"\n") + 1] if b"\0" not in head and stream.read(1) else head
+        for _ in range(max(1, _MIN_LINES - head.count(b"\n")) if b"\0" not in head else 0):
+            head += stream.readline(_MAX_HEAD_BYTES)
+    if len(head) >= _MAX_HEAD_BYTES and b"\n" not in head:
+        raise DataError(f"{file.path}, line 1: has more than {_MAX_HEAD_BYTES:,} bytes; this is no table")
+    return head
 
 
 def first_lines(file: SourceFile, head: bytes) -> list[str]:
