@@ -23,7 +23,6 @@ from mpu_bench.data.cards.parts import MAX_COLUMNS, MAX_FEATURES, DelimitedColum
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.errors import DataError
 
-_SEPARATORS = {"blank": r"\s+"}
 _TRUTH = re.compile(rb"true|false", re.IGNORECASE)
 
 
@@ -127,7 +126,7 @@ def new_encoding(
     first = next((line for line in block.split(b"\n") if line.strip()), None)
     if first is None:
         raise DataError(f"{file.path}: is empty")
-    count = len(first.split() if layout.separator == "blank" else first.split(layout.separator.encode()))
+    count = len(_cells(first, layout))
     if count > MAX_COLUMNS:
         raise DataError(f"{file.path}: has {count:,} columns, and {MAX_COLUMNS:,} can be read; write it as svmlight")
     named = max(layout.label, *layout.skip, *layout.categorical, 0)
@@ -203,7 +202,7 @@ def _table(file: SourceFile, line: int, block: bytes, encoding: ColumnEncoding) 
             names=list(range(encoding.count)),
             index_col=False,
             usecols=sorted([*encoding.used, encoding.layout.label - 1]),
-            sep=_SEPARATORS.get(encoding.layout.separator, encoding.layout.separator),
+            sep=r"\s+" if encoding.layout.separator == "blank" else encoding.layout.separator,
             skipinitialspace=True,
             dtype={index: "str" if index in texts else "float64" for index in range(encoding.count)},
             na_filter=False,
@@ -211,31 +210,19 @@ def _table(file: SourceFile, line: int, block: bytes, encoding: ColumnEncoding) 
     except (ValueError, OverflowError) as error:
         raise _data_error(file, line, block, encoding) from error
     numbers = table[[index for index in encoding.used if index not in texts]].to_numpy()
-    if (
-        not np.isfinite(numbers).all()
-        or not _has_all_fields(block, len(table), encoding)
-        or _has_truths(block, encoding)
-    ):
+    lines = [line for line in block.split(b"\n") if line.strip()]
+    # pandas cuts off the cells that are too many, and fills what lacks
+    is_whole = len(lines) == len(table) and {len(_cells(line, encoding.layout)) for line in lines} <= {encoding.count}
+    if not np.isfinite(numbers).all() or not is_whole:
+        raise _data_error(file, line, block, encoding)
+    # and where all numbers of a column are words for true or false, it reads 1 and 0
+    if _TRUTH.search(block) and any(_line_error(text, encoding, None) for text in lines):
         raise _data_error(file, line, block, encoding)
     return table
 
 
-def _has_truths(block: bytes, encoding: ColumnEncoding) -> bool:
-    """Return whether a number is a word for true or false: where all of a column are, pandas reads 1 and 0."""
-    if not _TRUTH.search(block):
-        return False
-    return any(_line_error(text.decode("utf-8", "replace"), encoding, None) for text in block.split(b"\n"))
-
-
-def _has_all_fields(block: bytes, rows: int, encoding: ColumnEncoding) -> bool:
-    """Return whether each line of a block has a field for every column: pandas cuts off more, and fills what lacks."""
-    lines = [line for line in block.split(b"\n") if line.strip()]
-    if encoding.layout.separator == "blank":
-        counts = {len(line.split()) for line in lines}
-    else:
-        separator = encoding.layout.separator.encode()
-        counts = {line.count(separator) + 1 for line in lines}
-    return len(lines) == rows and counts <= {encoding.count}
+def _cells(line: bytes, layout: DelimitedColumns) -> list[bytes]:
+    return line.split() if layout.separator == "blank" else line.split(layout.separator.encode())
 
 
 def _data_error(
@@ -243,17 +230,16 @@ def _data_error(
 ) -> DataError:
     """Return the error to raise for a block: go through it line by line for what is wrong."""
     for line, text in enumerate(block.split(b"\n"), first):
-        if problem := _line_error(text.decode("utf-8", "replace"), encoding, labels):
+        if problem := _line_error(text, encoding, labels):
             return DataError(f"{file.path}, line {line}: {problem}")
     return DataError(f"{file.path}, from line {first}: cannot be read as the card says")
 
 
-def _line_error(text: str, encoding: ColumnEncoding, labels: Labels | None) -> str | None:
-    if not text.strip():
+def _line_error(line: bytes, encoding: ColumnEncoding, labels: Labels | None) -> str | None:
+    if not line.strip():
         return None
-    blank = encoding.layout.separator == "blank"
-    cells = text.split() if blank else text.split(encoding.layout.separator)
-    fields = [cell.strip().strip('"') for cell in cells]  # a cell that is quoted holds no separator: `_has_all_fields`
+    # a cell within quotation marks holds no separator
+    fields = [cell.decode("utf-8", "replace").strip().strip('"') for cell in _cells(line, encoding.layout)]
     if len(fields) != encoding.count:
         return f"has {len(fields)} columns instead of {encoding.count}"
     for index in encoding.used:
