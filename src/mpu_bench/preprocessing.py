@@ -24,7 +24,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
-from mpu_bench.texts import one_line
+from mpu_bench.texts import number_in, one_line
 
 #: texts that stand for a value that is not there
 MISSING_WORDS = (
@@ -140,12 +140,12 @@ def _other_words(cell: Any, words: Sequence[str]) -> Iterator[str]:
     elif isinstance(cell, bool | np.bool_):
         yield from ("true", "TRUE", "1") if cell else ("false", "FALSE", "0")
     elif isinstance(cell, float | np.floating):  # perhaps of single precision
-        numbers = np.array([*map(_number, words)])
+        numbers = np.array([*map(number_in, words)])
         with np.errstate(over="ignore"):
             singles = numbers.astype(np.float32).astype(np.float64)
         yield from itertools.compress(words, (numbers == float(cell)) | (singles == float(cell)))
     elif isinstance(cell, int | np.integer):  # perhaps beyond 2**53
-        yield from (word for word in words if _number(word) == cell and label_key(word) == str(cell))
+        yield from (word for word in words if number_in(word) == cell and label_key(word) == str(cell))
 
 
 class OmittedColumn(Strict):
@@ -374,24 +374,12 @@ def parsed_numbers(texts: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[
         return numbers[codes], missing[codes]
     cells = texts.to_list()
     with suppress(TypeError, ValueError):  # where a cell is missing, or no number
-        if _is_plain("".join(cells)):
+        if (together := "".join(cells)).isascii() and "_" not in together:  # no number of Python alone, such as 1_000
             numbers = np.fromiter(map(float, cells), np.float64, len(cells))
             if np.isfinite(numbers).all():
                 return numbers, np.zeros(len(cells), bool)
     words = plain_words(cells)
-    return np.array([_number(word) for word in words], np.float64), np.array([word == MISSING for word in words], bool)
-
-
-def _is_plain(text: str) -> bool:
-    """Return whether no text in it is a number for Python alone, such as 1_000."""
-    return text.isascii() and "_" not in text
-
-
-def _number(word: str) -> float:
-    try:
-        return number if _is_plain(word) and math.isfinite(number := float(word)) else math.nan
-    except ValueError:
-        return math.nan
+    return np.array([*map(number_in, words)], np.float64), np.array([word == MISSING for word in words], bool)
 
 
 def words_of(texts: pd.Series[Any]) -> NDArray[Any]:
@@ -434,7 +422,7 @@ def label_key(word: str) -> str:
     """Return what two texts of one label have in common: ``1`` for 1.0 and +1 to the last digit, true for True."""
     if _INTEGER.fullmatch(word := word.strip()):
         return str(int(word))
-    number = _number(word)
+    number = number_in(word)
     return _value_of(word) if math.isnan(number) else str(int(number)) if number.is_integer() else repr(number)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import unicodedata
@@ -44,6 +45,14 @@ def _visible(character: str) -> str:
     if character in "\n\t" or character.isprintable() or unicodedata.category(character) not in _HIDDEN:
         return character
     return character.encode("unicode_escape", "backslashreplace").decode()
+
+
+def number_in(text: str) -> float:
+    """Return the finite number that a text is, as files write it; NaN if it is none, such as 1_000 of Python alone."""
+    try:
+        return number if text.isascii() and "_" not in text and math.isfinite(number := float(text)) else math.nan
+    except ValueError:
+        return math.nan
 
 
 def one_line(text: str, max_bytes: int = MAX_BYTES) -> str:

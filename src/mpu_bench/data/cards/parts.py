@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from mpu_bench.document import Label, MisfitError, Strict, shown
+from mpu_bench.texts import number_in
 
 MAX_FEATURES = 2**31 - 2  #: what the parser of svmlight can count
 MAX_COLUMNS = 100_000  #: of a delimited text
@@ -49,10 +50,7 @@ def _of_one_class(classes: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, .
 
 def is_number(text: str) -> bool:
     """Return whether a text is a finite number, as files write it."""
-    try:
-        return math.isfinite(float(text)) and text.isascii() and "_" not in text
-    except ValueError:
-        return False
+    return not math.isnan(number_in(text))
 
 
 def in_usual_order(names: Collection[str]) -> list[str]:
