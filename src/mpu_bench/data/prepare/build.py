@@ -91,7 +91,7 @@ def build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
 
 def _build(card: Card, files: Mapping[str, SourceFile], folder: Path) -> Built:
     _check_room(card, folder)
-    source = _source(card, files)
+    source = _READERS[card.kind](card, files)
     raw = None if card.smooth else source.raw
     table = raw if isinstance(raw, Table) and card.kind == "table" else None
     width = table.features if table else card.features
@@ -133,12 +133,6 @@ def _check_room(card: Card, folder: Path) -> None:
         check_disk(4 * d * stored, folder, f"{stored:,} dense rows of {d:,} columns", card.origin)
     if card.split is not None and card.total is not None:
         check_memory(9 * card.total.rows, f"splitting {card.total.rows:,} rows", card.origin)
-
-
-def _source(card: Card, files: Mapping[str, SourceFile]) -> Source:
-    if card.kind == "generated":
-        return Source(lambda _names: iter(()), described.vectors(card))
-    return _READERS[card.kind](card, files)
 
 
 def _read(card: Card, read: Read) -> Iterator[tuple[str, Chunk]]:
@@ -259,6 +253,7 @@ _READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Source]] = {
     "table": _table,
     "idx": _idx,
     "embedded": _embedded,
+    "generated": lambda card, _files: Source(lambda _names: iter(()), described.vectors(card)),  # see `_generated`
 }
 
 

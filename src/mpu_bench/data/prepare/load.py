@@ -218,9 +218,7 @@ def _while_it_stands(
     ``anew``: prepare it, too, where its preprocessing is not kept.
     """
     for _ in range(_TRIES):
-        meta = _sound_meta(card, home)
-        if meta is None or (anew and "preprocessing" not in meta):
-            meta = _prepare(card, home, progress, anew)
+        meta = _sound_meta(card, home, anew) or _prepare(card, home, progress, anew)
         with contextlib.suppress(FileNotFoundError):  # another process may be making it anew
             result = make(meta)
             there = _meta(card, home)
@@ -335,9 +333,14 @@ def _valid_meta(card: Card, home: DataDirectory) -> Meta | None:
     return meta if is_valid else None
 
 
-def _sound_meta(card: Card, home: DataDirectory) -> Meta | None:
-    """Read what a prepared folder holds; None, too, if the content of an array is not what it was."""
+def _sound_meta(card: Card, home: DataDirectory, anew: bool = False) -> Meta | None:
+    """Read what a prepared folder holds; None, too, if the content of an array is not what it was.
+
+    ``anew``: or if its preprocessing was not kept.
+    """
     meta = _valid_meta(card, home)
+    if anew and meta and "preprocessing" not in meta:
+        return None
     try:
         return meta if meta and meta["arrays"] == _entries(prepared_folder(card, home)) else None
     except OSError:
@@ -351,7 +354,7 @@ def _prepare(card: Card, home: DataDirectory, progress: Progress, anew: bool = F
     busy = f"{card.name}: another process is preparing it; waiting for that"
     with on_disk(folder), home.process_lock(f"{folder.name}.prepared", lambda: progress.note(busy)):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        if (meta := _sound_meta(card, home)) and ("preprocessing" in meta or not anew):
+        if meta := _sound_meta(card, home, anew):
             return meta
         for left in folder.parent.glob(f".{folder.name}.*"):
             _remove(left)
@@ -361,7 +364,7 @@ def _prepare(card: Card, home: DataDirectory, progress: Progress, anew: bool = F
 def _store(card: Card, home: DataDirectory, fetched: Mapping[str, Digest], progress: Progress) -> Meta:
     """Build into a folder of another name and rename it; whatever goes wrong, nothing is left half-written."""
     from mpu_bench.data.prepare.build import build
-    from mpu_bench.data.readers.blocks import SourceFile
+    from mpu_bench.data.readers.blocks import FETCH_AGAIN, WRITE_AGAIN, SourceFile
     from mpu_bench.preprocessing import to_json
 
     folder, before = prepared_folder(card, home), time.monotonic()
@@ -369,11 +372,11 @@ def _store(card: Card, home: DataDirectory, fetched: Mapping[str, Digest], progr
     try:
         temporary.mkdir()
         with progress.transfer(f"prepare {card.name}", _work(card, home)) as advance:
-            user_files = {file.name for file in card.remote_files if file.path is not None}
-            fixes = {name: {"fix": "write it again"} if name in user_files else {} for name in fetched}
-            paths = {file.name: home.path(file) for file in card.remote_files}
-            files = {name: SourceFile(name, path, advance, **fixes[name]) for name, path in paths.items()}
-            built = build(card, files, temporary)
+            sources = [
+                SourceFile(file.name, home.path(file), advance, FETCH_AGAIN if file.path is None else WRITE_AGAIN)
+                for file in card.remote_files
+            ]
+            built = build(card, {source.name: source for source in sources}, temporary)
         _share_arrays(temporary)
         for file in card.remote_files:
             if file.path is not None:

@@ -23,6 +23,7 @@ from mpu_bench.preprocessing import MISSING_WORDS, label_key
 
 BLOCK_BYTES = 4 << 20
 _LONGEST_LINE_BYTES = 1 << 27
+FETCH_AGAIN, WRITE_AGAIN = "delete it and fetch it again", "write it again"  #: what mends a file, a user's
 
 
 class Chunk(NamedTuple):
@@ -67,7 +68,7 @@ class SourceFile:
     name: str
     path: Path
     advance: Callable[[int], None] = lambda _count: None
-    fix: str = "delete it and fetch it again"
+    fix: str = FETCH_AGAIN
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

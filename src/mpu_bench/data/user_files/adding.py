@@ -21,7 +21,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.parts import MissingRule, Seed, Text, Texts
 from mpu_bench.data.cards.schema import AnyCard, can_name_a_file
 from mpu_bench.data.download.integrity import identity
-from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.readers.blocks import WRITE_AGAIN, SourceFile
 from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.looking import (
     ColumnSummary,
@@ -149,7 +149,7 @@ def _never_trained(counted: Counted) -> list[str]:
 def _open(
     path: Path, file_options: FileOptions, advance: Callable[[int], None], like: UserFile | None = None
 ) -> UserFile:
-    file = SourceFile(path.name, path, advance, "write it again")
+    file = SourceFile(path.name, path, advance, WRITE_AGAIN)
     if like is None:
         return open_table(file, separator=file_options.separator, header=file_options.header)
     is_text = like.format == "delimited"

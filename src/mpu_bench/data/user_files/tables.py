@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import MAX_FEATURES
-from mpu_bench.data.readers.blocks import SourceFile
+from mpu_bench.data.readers.blocks import WRITE_AGAIN, SourceFile
 from mpu_bench.data.user_files.formats import Form, Format, form_of
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
@@ -102,7 +102,6 @@ MAX_COLUMNS = 10_000  #: of a table; a wider one is better svmlight
 _MAX_NAME_CHARACTERS = 200
 _PIECE_CELLS, _MIN_ROWS = 1_000_000, 200  # of a piece: that of a wide table has more cells
 _MAX_CELL_CHARACTERS = 1 << 17  # csv's own bound
-_FIX = "write it again"
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,7 @@ def open_table(
     DataError
         With the file, the line and what is wrong: it cannot be read, is empty, is no text, two columns have one name.
     """
-    file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=_FIX)
+    file = path if isinstance(path, SourceFile) else SourceFile(path.name, path, fix=WRITE_AGAIN)
     spelled = {_in_one_line(name): name for name in known}
     file_form = form or form_of(file, separator, header, spelled)
     if file_form.format == "svmlight":
