@@ -139,7 +139,7 @@ class ColumnSummary:
             With file, row, column and cell.
         """
         mostly = 2 * self.numeric > self.values and self.kind == "omitted"
-        if self.odd and (10 * self.numeric >= 9 * self.values or mostly):
+        if self.odd and not self.is_index and (10 * self.numeric >= 9 * self.values or mostly):
             fix = (
                 "write numbers as 1234.5, in the whole column"
                 if self.written
