@@ -19,7 +19,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem, preprocessing_of
 from mpu_bench.data.prepare.tables import Fitted
-from mpu_bench.data.prepare.transforms import Splitter
+from mpu_bench.data.prepare.transforms import training_rows
 from mpu_bench.data.user_files.adding import FileOptions, look
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.errors import DataError
@@ -62,7 +62,7 @@ def test_preparing_is_what_the_description_says_of_raw_rows(
     problem, kept = load_problem(card, home), preprocessing_of(card, home)
     assert isinstance(kept, Table)
     raw = pd.concat(list(open_table(path).pieces()), ignore_index=True)
-    in_training = Splitter(card).in_training(0, len(raw))
+    in_training = training_rows(card)(0, len(raw))
     assert problem.n == in_training.sum() == 64
     assert equal(problem.train, kept.rows(raw[in_training]))
     assert equal(problem.test, kept.rows(raw[~in_training].drop(columns="answer")))
@@ -106,7 +106,7 @@ def test_everything_is_measured_on_the_training_part(home: DataDirectory, mine: 
     kept = preprocessing_of(card, home)
     assert isinstance(kept, Table)
     raw = pd.concat(list(open_table(mine).pieces()))
-    train = raw[Splitter(card).in_training(0, len(raw))]
+    train = raw[training_rows(card)(0, len(raw))]
     ages = pd.to_numeric(train["age"])
     age = kept.columns[1]
     assert isinstance(age, NumberColumn)
@@ -123,7 +123,7 @@ def test_a_constant_feature_is_part_of_the_description(home: DataDirectory, mine
     card = card_of(mine, missing="median").model_copy(update={"augment": 2.0})
     kept, raw = preprocessing_of(card, home), pd.concat(list(open_table(mine).pieces()), ignore_index=True)
     assert isinstance(kept, Table)
-    assert equal(load_problem(card, home).train, kept.rows(raw[Splitter(card).in_training(0, len(raw))]))
+    assert equal(load_problem(card, home).train, kept.rows(raw[training_rows(card)(0, len(raw))]))
 
 
 def test_rows_are_dropped(home: DataDirectory, mine: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpu_bench.data.cards.parts import Part
 from mpu_bench.data.cards.schema import (
@@ -145,12 +144,12 @@ def _read(card: Card, read: Read) -> Iterator[tuple[str, Chunk]]:
             if names or (card.kind, part) == ("embedded", "train"):
                 yield from ((part, chunk) for chunk in read(names))
         return
-    splitter, row = transforms.Splitter(card), 0
+    in_training, row = transforms.training_rows(card), 0
     for chunk in read(card.train):
-        in_training = splitter.in_training(row, len(chunk.labels))
+        chosen = in_training(row, len(chunk.labels))
         row += len(chunk.labels)
-        yield "train", chunk.take(in_training)
-        yield "test", chunk.take(~in_training)
+        yield "train", chunk.take(chosen)
+        yield "test", chunk.take(~chosen)
 
 
 def _measured(card: GeneratedCard, folder: Path, raw: Preprocessing | None, test_counts: list[int]) -> Built:
@@ -210,7 +209,7 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Source:
     scaled = card.coded and card.scale == "unit-interval"
     encoding = delimited.new_encoding(training[0], card.columns, scaled, card.features)
     if card.coded:
-        delimited.fit(encoding, training, _in_training(card))
+        delimited.fit(encoding, training, transforms.training_rows(card))
     if encoding.features != card.features:
         raise DataError(f"{training[0].path}: gives {encoding.features} columns instead of {card.features}")
     labels = Labels(card.classes)
@@ -220,16 +219,12 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Source:
     )
 
 
-def _in_training(card: Card) -> Callable[[int, int], NDArray[np.bool_]]:
-    return transforms.Splitter(card).in_training if card.split else lambda _first, count: np.ones(count, bool)
-
-
 def _table(card: TableCard, files: Mapping[str, SourceFile]) -> Source:
     """Read a table in a second pass, after one in which its columns are fitted to the training part."""
     from mpu_bench.data.prepare import tables
 
     source = tables.open_source(card, files)
-    fitted = tables.fit(source, _in_training(card))
+    fitted = tables.fit(source, transforms.training_rows(card))
     if not 0 < fitted.features <= card.features:
         raise DataError(f"{card.origin}: gives {fitted.features:,} features; allowed are 1 to {card.features:,}")
     return Source(lambda names: tables.read(source, fitted, names), fitted)

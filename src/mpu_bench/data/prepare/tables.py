@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.rows import to_scipy
 from mpu_bench.data.cards.schema import TableCard
 from mpu_bench.data.prepare.room import check_memory
-from mpu_bench.data.prepare.transforms import is_constant
+from mpu_bench.data.prepare.transforms import InTraining, is_constant
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.user_files.formats import Form
 from mpu_bench.data.user_files.looking import check_same_columns, kept_rows
@@ -33,8 +33,6 @@ from mpu_bench.texts import one_line
 MAX_WORDS = 100_000  #: of a categorical column
 _DENSE_FROM = 0.5  #: the share of features that are not zero from which rows are stored dense
 _CELLS_AT_ONCE = 1 << 21  # of features
-
-InTraining = Callable[[int, int], NDArray[np.bool_]]
 
 
 @dataclass

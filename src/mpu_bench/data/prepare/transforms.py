@@ -19,31 +19,31 @@ _ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was compute
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
 
-class Splitter:
-    """Separates training from test rows by their number in the data, from 0.
+#: called with the number of a first row, from 0, and a number of rows; returns which of them are training rows
+InTraining = Callable[[int, int], NDArray[np.bool_]]
 
-    Parameters
-    ----------
-    card : Card
-        One with a ``split``. With a seed the training rows are a random set, else the first ones.
+
+def training_rows(card: Card) -> InTraining:
+    """Return which rows are training rows: with a seed a random set, else the first ones; all without a split.
+
+    Rows beyond the total are training rows.
     """
+    if card.split is None or card.total is None:
+        return lambda _first, count: np.ones(count, bool)
+    total, size = card.total.rows, card.split.train_rows(card.total.rows)
+    train = np.zeros(total, bool)
+    if card.split.seed is None:
+        train[:size] = True
+    else:
+        entropy = [card.split.seed, *b"split"]
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+        train[random.permutation(total)[:size]] = True
 
-    def __init__(self, card: Card) -> None:
-        assert card.split is not None
-        assert card.total is not None
-        total, size = card.total.rows, card.split.train_rows(card.total.rows)
-        self._train = np.zeros(total, bool)
-        if card.split.seed is None:
-            self._train[:size] = True
-        else:
-            entropy = [card.split.seed, *b"split"]
-            random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
-            self._train[random.permutation(total)[:size]] = True
-
-    def in_training(self, first: int, count: int) -> NDArray[np.bool_]:
-        """Return which of ``count`` rows from number ``first`` on are training rows; rows beyond the total are."""
-        known = self._train[first : first + count]
+    def in_training(first: int, count: int) -> NDArray[np.bool_]:
+        known = train[first : first + count]
         return np.concatenate([known, np.ones(count - len(known), bool)])
+
+    return in_training
 
 
 def transform_chunk(chunk: Chunk, card: Card) -> Chunk:
