@@ -231,15 +231,13 @@ def _of_table(
         raise _InFileError(f"has {wanted}; name the label with --label. Its columns: {', '.join(file.columns[:20])}")
     if isinstance(saved.preprocessing, Table) and label in saved.preprocessing.seen_columns:
         raise _InFileError(f"'{label}' cannot be the label: the model takes this column as a feature")
-    first = 1
     for frame in file.pieces():
         labels = None if label not in frame.columns else texts_of(frame[label]).tolist()
         try:
-            raw = _raw(saved, frame, label, first)
+            raw = _raw(saved, frame, label, int(frame.index[0]))
         except DataError as error:
             raise _InFileError(str(error)) from None
         yield raw, labels
-        first += len(frame)
 
 
 def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: int) -> Any:

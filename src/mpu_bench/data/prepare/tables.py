@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import to_scipy
+from mpu_bench.core.rows import Rows, to_scipy
 from mpu_bench.data.cards.schema import TableCard
 from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.data.prepare.transforms import InTraining, is_constant
@@ -114,17 +114,15 @@ class _Source:
     def numbers(self) -> list[str]:
         return [name for name, kind in self.card.columns.items() if kind == "number"]
 
-    def pieces(self, names: Sequence[str]) -> Iterator[tuple[UserFile, int, pd.DataFrame]]:
-        """Yield pieces of files with the number of their first row; rows that are dropped are left out."""
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[UserFile, pd.DataFrame]]:
+        """Yield pieces of files; rows that are dropped are left out."""
         classes = {word for words in self.card.classes.values() for word in words}
         for name in names:
-            file, row = self.files[name], 1
-            for piece in file.pieces():
+            for piece in self.files[name].pieces():
                 drops = self.card.missing == "drop"
                 chosen = piece[kept_rows(piece, self.numbers, self.card.label, classes)] if drops else piece
                 if len(chosen):
-                    yield file, row, chosen
-                row += len(piece)
+                    yield self.files[name], chosen
 
 
 def open_source(card: TableCard, files: Mapping[str, SourceFile]) -> _Source:
@@ -164,11 +162,11 @@ def fit(source: _Source, in_training: InTraining) -> Table:
         check_memory(24 * (card.expected_rows()[0] or 0) * len(numbers), "the medians of its columns", card.origin)
     words: dict[str, set[str]] = {name: set() for name, kind in card.columns.items() if kind == "categorical"}
     seen = 0
-    for file, row, piece in source.pieces(card.train):
+    for file, piece in source.pieces(card.train):
         training = piece[in_training(seen, len(piece))]
         seen += len(piece)
         for name, fitted in numbers.items():
-            fitted.fit(_numbers(training, name, file, row, card))
+            fitted.fit(_numbers(training, name, file, card))
         for name, met in words.items():
             met.update(words_of(training[name]))
             if len(met) > MAX_WORDS:
@@ -186,14 +184,14 @@ def fit(source: _Source, in_training: InTraining) -> Table:
     return table.model_copy(update={"sparse": _is_sparse(table, numbers, card)})
 
 
-def _numbers(piece: pd.DataFrame, name: str, file: UserFile, row: int, card: TableCard) -> NDArray[np.float64]:
-    """Return a column's numbers; what is wrong is told with its row, as the index of a piece counts from its first."""
+def _numbers(piece: pd.DataFrame, name: str, file: UserFile, card: TableCard) -> NDArray[np.float64]:
+    """Return a column's numbers; what is wrong is told with its row."""
     numbers, missing = parsed_numbers(piece[name])
     wrong = np.isnan(numbers) if card.missing != "median" else np.isnan(numbers) & ~missing
     if not wrong.any():
         return numbers
     index = int(np.flatnonzero(wrong)[0])
-    where = f"{file.path}, row {row + int(piece.index[index])}, column '{name}'"
+    where = f"{file.path}, row {piece.index[index]}, column '{name}'"
     if missing[index]:
         raise DataError(f"{where}: no number; write 'missing: median' or 'missing: drop' into {card.origin}")
     value = one_line(str(piece[name].iloc[index]), 100)
@@ -224,27 +222,24 @@ def read(source: _Source, table: Table, names: Sequence[str]) -> Iterator[Chunk]
     """
     card, step = source.card, max(1, _CELLS_AT_ONCE // max(1, table.features))
     labels = Labels(card.classes)
-    for file, row, whole in source.pieces(names):
+    for file, whole in source.pieces(names):
         for first in range(0, len(whole), step):
             piece = whole.iloc[first : first + step]
             indices = labels.of_texts(texts_of(piece[card.label]))
             if indices.min() < 0:
                 index = int(np.flatnonzero(indices < 0)[0])
-                where = f"{file.path}, row {row + int(piece.index[index])}, column '{card.label}'"
+                where = f"{file.path}, row {piece.index[index]}, column '{card.label}'"
                 raise DataError(f"{where}: {labels.unknown(one_line(str(piece[card.label].iloc[index]), 100))}")
-            yield _chunk(source, table, file, row, piece, indices)
+            yield Chunk(indices, to_scipy(_rows(source, table, file, piece), table.features))
 
 
-def _chunk(
-    source: _Source, table: Table, file: UserFile, row: int, piece: pd.DataFrame, labels: NDArray[np.int32]
-) -> Chunk:
+def _rows(source: _Source, table: Table, file: UserFile, piece: pd.DataFrame) -> Rows:
     try:
-        rows = table.rows(piece, row + int(piece.index[0]))
+        return table.rows(piece, int(piece.index[0]))
     except DataError as error:
         for name in source.numbers:
-            _numbers(piece, name, file, row, source.card)
+            _numbers(piece, name, file, source.card)
         if len(ends := np.flatnonzero(np.diff(piece.index) > 1) + 1):  # rows are left out before the one it is about
             for run in np.split(np.arange(len(piece)), ends):
-                _chunk(source, table, file, row, piece.iloc[run], labels[run])
+                _rows(source, table, file, piece.iloc[run])
         raise DataError(f"{file.path}, {error}") from None
-    return Chunk(labels, to_scipy(rows, table.features))

@@ -94,15 +94,15 @@ class ColumnSummary:
         """How many different values there are, in words."""
         return f"{len(self.words):,}" if self.words is not None else f"more than {self.limit:,}"
 
-    def see(self, texts: pd.Series[Any], first_row: int, source: Path) -> None:
-        """Take further rows of a file into account."""
+    def see(self, texts: pd.Series[Any], source: Path) -> None:
+        """Take further rows of a file into account, whose numbers are their index."""
         numbers, missing = parsed_numbers(texts)
         here = ~np.isnan(numbers)
         count, absent = int(here.sum()), int(missing.sum())
         if absent and not self.missing:
-            self.first_missing = f"{source}, row {first_row + int(np.flatnonzero(missing)[0])}"
+            self.first_missing = f"{source}, row {texts.index[missing][0]}"
         if count + absent < len(texts):
-            self._see_odd(texts[~here & ~missing], first_row + int(np.flatnonzero(~here & ~missing)[0]), source)
+            self._see_odd(texts[~here & ~missing], source)
         self.values += len(texts) - absent
         self.missing += absent
         self.numbers += count
@@ -112,12 +112,12 @@ class ColumnSummary:
             self.words |= _different(texts, numbers[here], self.limit)
             self.words = self.words if len(self.words) <= self.limit else None
 
-    def _see_odd(self, texts: pd.Series[Any], row: int, source: Path) -> None:
-        """Take into account what is no number; the first stands in ``row``."""
+    def _see_odd(self, texts: pd.Series[Any], source: Path) -> None:
+        """Take into account what is no number."""
         if self.odd is None:
             text = str(texts.iloc[0])
             form, self.source = written(text.strip()), str(source)
-            self.odd = f"row {row:,} holds '{one_line(text, _SHOWN)}'" + (f", {form.how}" if form else "")
+            self.odd = f"row {texts.index[0]:,} holds '{one_line(text, _SHOWN)}'" + (f", {form.how}" if form else "")
         for cell, times in texts.value_counts(sort=False).items():
             form = written(str(cell).strip())
             if form is not None and form.is_bound:
@@ -203,7 +203,7 @@ def look_at_columns(files: Sequence[UserFile]) -> list[ColumnSummary]:
         rows = 0
         for piece in file.pieces():
             for i, column in enumerate(looked):
-                column.see(piece.iloc[:, i], rows + 1, file.path)
+                column.see(piece.iloc[:, i], file.path)
             rows += len(piece)
         if not rows:
             raise DataError(f"{file.path}: has no rows")
@@ -283,16 +283,14 @@ def count_labels(
     parts: list[Counter[str]] = []
     for file in files:
         counts: Counter[str] = Counter()
-        rows = 0
         for piece in file.pieces(only=[*(numbers if missing == "drop" else ()), label]):
             chosen = piece[kept_rows(piece, numbers, label, known)] if missing == "drop" else piece
             words = texts_of(chosen[label])
             if (lacks := _lacking(words, known)).any():
                 index = int(np.flatnonzero(lacks)[0])
-                where = f"{file.path}, row {rows + 1 + int(chosen.index[index])}, column '{label}'"
+                where = f"{file.path}, row {chosen.index[index]}, column '{label}'"
                 raise DataError(f"{where}: {_missing_label(words[index])}")
             counts.update(words.tolist())
-            rows += len(piece)
         parts.append(counts)
     called = class_names({word for counts in parts for word in counts})
     return Counted(*(Counter(called[word] for word in counts.elements()) for counts in parts))

@@ -145,7 +145,8 @@ class UserFile:
         Yields
         ------
         DataFrame
-            Texts as they stand in the file; of Parquet, numbers as numbers, all else as texts.
+            Texts as they stand in the file; of Parquet, numbers as numbers, all else as texts. Its index is the number
+            of the row in the file, from 1.
 
         Raises
         ------
@@ -153,13 +154,17 @@ class UserFile:
             With file and line: too few or many cells, quotation marks that do not fit, what is not UTF-8.
         """
         rows = rows or max(_MIN_ROWS, _PIECE_CELLS // max(1, len(self.columns)))
-        if self.format == "parquet":
-            yield from parquet_pieces(self.file, self.columns, rows)
-            return
+        is_text, first = self.format == "delimited", 1
+        for piece in self._text(rows, only) if is_text else parquet_pieces(self.file, self.columns, rows):
+            piece.index = pd.RangeIndex(first, first + len(piece))
+            first += len(piece)
+            yield piece
+
+    def _text(self, rows: int, only: Sequence[str]) -> Iterator[pd.DataFrame]:
         records = _records(self.path, self.file.blocks(), self.separator)
         if self.header:
             next(records, None)
-        yield from _frames(self.path, records, self.columns, rows, only or self.columns)
+        return _frames(self.path, records, self.columns, rows, only or self.columns)
 
     def vectors(self, columns: int = MAX_FEATURES, first_index: int = 1) -> Iterator[tuple[NDArray[np.float64], Any]]:
         """Yield the examples of svmlight text piece by piece.
