@@ -9,12 +9,14 @@ import multiprocessing
 import os
 import socket
 import stat
+import threading
 import tracemalloc
 from pathlib import Path
 
 import filelock
 import pytest
 
+from mpu_bench import files
 from mpu_bench.errors import StoreError, UserError
 from mpu_bench.files import csv_text, process_lock, read_bounded, read_csv, write_all, write_text, written_whole
 
@@ -185,6 +187,24 @@ def test_who_waits_says_so_and_gets_the_lock(tmp_path: Path) -> None:
 
     with process_lock(tmp_path / "lock", waiting, explained):
         assert told == ["waiting"]
+
+
+def test_who_waits_says_so_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_SECONDS_BETWEEN_WORDS", 0.05, raising=False)
+    lock = filelock.FileLock(tmp_path / "lock")
+    lock.acquire()
+    told: list[str] = []
+
+    def waiting() -> None:
+        told.append("waiting")
+        if len(told) == 3:
+            lock.release()
+
+    released = threading.Timer(5.0, lock.release)  # so that who waits in silence ends, too
+    released.start()
+    with process_lock(tmp_path / "lock", waiting, explained):
+        assert told == ["waiting"] * 3
+    released.cancel()
 
 
 def _take_and_die(path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MAX_CSV_BYTES = 2**30
 _PIECE_BYTES = 2**20  # read at once: a stream without a buffer takes memory for all that is requested
 _MAX_XZ_MEMORY = 2**28  # bytes, for the dictionary of a compressed file
+_SECONDS_BETWEEN_WORDS = 60.0  # of who waits for a lock
 _NOT_REGULAR = (
     (stat.S_ISDIR, errno.EISDIR, "is a folder, not a file"),
     (stat.S_ISFIFO, errno.EINVAL, "is a pipe, not a file"),
@@ -338,7 +339,8 @@ def process_lock(
     path : Path
         The file to lock; it and its folder are made.
     busy : UserError or function
-        What to do where another process has the lock: raise this error, or call this function and then wait.
+        What to do where another process has the lock: raise this error, or call this function, then wait, and call it
+        again every minute.
     explain : function
         Returns the error to raise where the disk refuses; ``ENOSYS`` where its file system cannot lock at all.
 
@@ -364,10 +366,12 @@ def process_lock(
 
 
 def _acquire(lock: BaseFileLock, busy: UserError | Callable[[], object]) -> None:
-    try:
-        lock.acquire(timeout=0)
-    except TimeoutError:  # which filelock's own error is
-        if isinstance(busy, UserError):
-            raise busy from None
-        busy()
-        lock.acquire()
+    seconds = 0.0
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=seconds)
+        except TimeoutError:  # which filelock's own error is
+            if isinstance(busy, UserError):
+                raise busy from None
+            busy()
+            seconds = _SECONDS_BETWEEN_WORDS

@@ -70,10 +70,12 @@ def test_a_pool_compiles_what_can_be_compiled(tmp_path: Path, read: Read) -> Non
         Task("b", tron, missing, fingerprint="other data", code=names[1], only_compiles=True),
         Task("c", perceptron, home, code=names[2], only_compiles=True),
     ]
+    said: list[str] = []
     try:
         with LocalPool() as pool:
-            pool.compile_ahead(tasks)
+            pool.compile_ahead(tasks, said.append)
             assert pool.has_room
+        assert said == ["compiling dcd, forgetron, perceptron (once per machine)"]
         assert [machine_code.is_compiled(name) for name in names] == [True, False, True]
     finally:
         for name in names:

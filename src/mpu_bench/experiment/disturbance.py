@@ -165,7 +165,9 @@ def warning(load: float, wanted: int) -> str:
     processors = os.cpu_count() or 1
     if not load > max(0, processors - wanted):
         return ""
+    others = max(1, round(load))
+    want = "thread wants" if others == 1 else "threads want"
     return (
-        f"this machine is busy: {load:.0f} other threads want its {processors} processors, and the runs need {wanted}; "
+        f"this machine is busy: {others} other {want} its {processors} processors, and the runs need {wanted}; "
         "runs that this disturbs are marked †, and their seconds are not judged"
     )

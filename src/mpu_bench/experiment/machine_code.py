@@ -74,10 +74,8 @@ def compile_ahead(runs: Mapping[str, Run], home: DataDirectory, limits: Limits, 
     """
     lacking = {code: run for code, run in runs.items() if code and not is_compiled(code)}
     if len(lacking) > 1 and cache.can_be_kept():
-        names = dict.fromkeys(run.solver.name for run in lacking.values())
-        progress.note(f"compiling {', '.join(names)} (once per machine)")
         pool.compile_ahead(
-            [Task("", run, home, limits, code=code, only_compiles=True) for code, run in lacking.items()]
+            [Task("", run, home, limits, code=code, only_compiles=True) for code, run in lacking.items()], progress.note
         )
 
 

@@ -111,6 +111,13 @@ def test_a_run_that_was_over_its_memory_between_two_looks_is_told(outcomes) -> N
     assert only.status == "out-of-memory"
 
 
+def test_a_peak_between_two_looks_is_that_of_the_row(outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.Child, "look_at_memory", lambda _child: 0)
+    (only,) = (each.record for each in outcomes(["finish"], Limits(memory=10_000_000)))
+    assert only.status == "out-of-memory"
+    assert only.peak_memory_mb > 20
+
+
 def test_a_rule_of_the_config_stops_a_solver_that_would_run_on(outcomes) -> None:
     (only,) = (each.record for each in outcomes(["run-on"], more="stop: {seconds: 0.1}\n"))
     assert (only.status, only.reason) == ("stopped", "seconds 0.1")

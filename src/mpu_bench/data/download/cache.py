@@ -249,7 +249,7 @@ class DataDirectory:
         ----------
         name : str
         waiting : function
-            Called before waiting for another process.
+            Called before waiting for another process, and every minute until that has ended.
         """
         return files.process_lock(self.folder / "busy" / name, waiting, lambda error: disk_error(error, self.folder))
 

@@ -52,7 +52,9 @@ class Pool(ABC):
     def get_ready(self) -> None:  # noqa: B027 - most are ready
         """Begin to start what will be needed, without waiting for it: there is something to do soon."""
 
-    def compile_ahead(self, tasks: Sequence[Task]) -> None:  # noqa: B027 - most let each run compile what it needs
+    def compile_ahead(  # noqa: B027 - most let each run compile what it needs
+        self, tasks: Sequence[Task], say: Callable[[str], object]
+    ) -> None:
         """Compile what tasks need by all processors at once, where that is for the pool to do.
 
         What fails here is no result: it fails again where the run is executed.
@@ -61,6 +63,8 @@ class Pool(ABC):
         ----------
         tasks : sequence of Task
             Of different code each, with ``only_compiles``.
+        say : function
+            Called with what is compiled.
         """
 
     @property

@@ -6,7 +6,7 @@ own when another's turn comes: that solver may have changed whatever it reached.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
@@ -110,7 +110,8 @@ class LocalPool(Pool):
         if not self._workers:
             self._start()
 
-    def compile_ahead(self, tasks: Sequence[Task]) -> None:  # noqa: D102
+    def compile_ahead(self, tasks: Sequence[Task], say: Callable[[str], object]) -> None:  # noqa: D102
+        say(f"compiling {', '.join(dict.fromkeys(task.run.solver.name for task in tasks))} (once per machine)")
         waiting, under_way = list(reversed(tasks)), 0
         with LocalPool(min(len(tasks), os.cpu_count() or 1), self.threads, self.sharers) as others:
             while waiting or under_way:
@@ -242,7 +243,8 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             if record.status not in _ENDS:
                 raise ValueError("a record of no run")
             limit = busy.task.limits.memory
-            if limit is not None and max(message.resident_bytes, busy.peak_memory) > limit:  # between two looks
+            busy.peak_memory = max(busy.peak_memory, message.resident_bytes)  # which may be between two looks
+            if limit is not None and busy.peak_memory > limit:
                 return busy.failed(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(limit))
             return Outcome(busy.task, record, checkpoints)
         case Failed(status, reason, _, traceback):

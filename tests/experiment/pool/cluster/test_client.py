@@ -28,7 +28,7 @@ from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.cluster import host
-from mpu_bench.experiment.pool.cluster.client import MAX_LOSSES, ClusterPool, portable_options
+from mpu_bench.experiment.pool.cluster.client import MAX_LOSSES, ClusterPool, _Run, portable_options
 from mpu_bench.experiment.pool.cluster.host import About, Refused, Request
 from mpu_bench.quantities import Ending, Record, RunStatus
 
@@ -172,6 +172,23 @@ def test_a_cluster_that_has_lost_its_workers_is_not_waited_for_without_end(monke
         monkeypatch.setattr("mpu_bench.experiment.pool.cluster.client._SECONDS_FOR_WORKERS", 0.0)
         with pytest.raises(ClusterError, match="no worker was there for 0 seconds; finished runs are saved"):
             pool._look()
+
+
+def test_what_ended_before_a_pool_was_closed_is_nobodys_outcome(task: Callable[..., Task]) -> None:
+    with ClusterPool(Deaf("one")) as pool:  # type: ignore[arg-type]
+        data = pool._data_of(task())
+        pool._end(_Run(task(), data), RunStatus.ERROR, "of an experiment whose results cannot be written")
+        pool.close()
+        assert pool.has_room
+        with pytest.raises(LookupError):
+            pool.next_outcome(lambda _task, _news: None)
+
+
+def test_a_group_is_where_its_own_experiment_has_begun_it(client: Client, task: Callable[..., Task]) -> None:
+    with ClusterPool(client, make=make, about=about) as pool:
+        for name in ("one", "two", "three"):
+            found = do(pool, [task(group="a", host=name) for _ in range(2)])
+            assert {each.environment["host"] for each in found.values() if each.environment} == {name}
 
 
 def test_a_cluster_whose_only_worker_cannot_be_asked_is_an_error_with_its_reason() -> None:

@@ -146,7 +146,7 @@ class ClusterPool(Pool):
     def submit(self, task: Task) -> None:  # noqa: D102
         earlier = next((about.machine for about in self._workers.values() if about.host == task.host), None)
         if task.group and earlier:
-            self._machine_of.setdefault(task.group, earlier)
+            self._machine_of[task.group] = earlier  # whatever made runs of this name for another experiment
         self._waiting.append(_Run(task, self._data_of(task)))
         self._dispatch()
 
@@ -167,7 +167,7 @@ class ClusterPool(Pool):
         self._preparing.close()
         if self._is_connected:
             self._cancel(*self._under_way.values())
-        self._under_way, self._waiting = {}, []
+        self._under_way, self._waiting, self._ended = {}, [], []
 
     def _cancel(self, *runs: _Run) -> None:
         with suppress(Exception):  # of a scheduler that has just gone
