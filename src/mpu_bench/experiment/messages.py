@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ from pydantic import AllowInfNan, Field, PlainValidator, TypeAdapter, Validation
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.experiment.run import Run
-from mpu_bench.quantities import COLUMNS, Ending, Record
+from mpu_bench.quantities import COLUMNS, Ending, Record, RunStatus
 from mpu_bench.results.rows import record_of
 from mpu_bench.texts import plain
 
@@ -153,9 +153,12 @@ class Failed:
     traceback: str = ""
 
     @property
-    def ended_by(self) -> Ending:
-        """What ended the run: memory that the system did not give, or what the solver did."""
-        return Ending.SYSTEM if self.status == "out-of-memory" else Ending.FAULT
+    def record(self) -> Record:
+        """The record of the run: memory that the system did not give has ended it, or what the solver did."""
+        ended_by = Ending.SYSTEM if self.status == "out-of-memory" else Ending.FAULT
+        return Record(
+            status=RunStatus(self.status), ended_by=ended_by, reason=self.reason, traceback=self.traceback or None
+        )
 
 
 #: messages while a run is under way
@@ -169,7 +172,7 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
 
 def encode(message: Message) -> bytes:
     """Return a message as a line: its kind and JSON, with texts that are `plain`."""
-    return f"{type(message).__name__} {json.dumps(vars(_plain_message(message)), default=_plain_columns)}\n".encode()
+    return f"{type(message).__name__} {json.dumps(_plain(vars(message)), default=_columns)}\n".encode()
 
 
 def decode(line: bytes) -> Message:
@@ -191,20 +194,13 @@ def decode(line: bytes) -> Message:
     return message
 
 
-def _plain_message(message: Message) -> Message:
-    match message:
-        case Failed(status, reason, threads_left, traceback):
-            return Failed(status, plain(reason), threads_left, plain(traceback))
-        case Work(step, number, text, total, done):
-            return Work(step, number, text=plain(text), total=total, done=done)
-        case Progress(_, _, objective, gap):
-            return replace(message, objective=_finite(objective), gap=_finite(gap))
-    return message
+def _columns(record: Record) -> dict[str, Any]:
+    return _plain(record.known())
 
 
-def _plain_columns(record: Record) -> dict[str, Any]:
-    return {name: plain(value) if isinstance(value, str) else value for name, value in record.known().items()}
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as a message may hold them: texts that are `plain`, and None for what is not finite."""
+    numbers = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }
+    return {name: plain(value) if isinstance(value, str) else value for name, value in numbers.items()}

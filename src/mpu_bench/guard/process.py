@@ -11,13 +11,13 @@ from contextlib import suppress
 from itertools import count
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ByteSize
 
 from mpu_bench.guard import supervisor, system
 from mpu_bench.guard.messages import LOST_CONNECTION
-from mpu_bench.quantities import Ending, RunStatus
+from mpu_bench.quantities import Ending, Record, RunStatus
 
 MAX_BYTES = 64 << 20  #: of a line: ten times the size of a thousand checkpoints in every decade
 MAX_OUTPUT_BYTES = 10**6  #: that are shown of what is printed from one request to the next
@@ -44,14 +44,6 @@ _numbers = count()
 def thread_variables(threads: int) -> dict[str, str]:
     """Return the environment that sets the number of threads of BLAS, OpenMP and numba, which read it on import."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
-
-
-class Ended(NamedTuple):
-    """How a child has ended, or why it must be ended: the status and the reason of the run that it was at."""
-
-    status: RunStatus
-    by: Ending
-    reason: str
 
 
 class Child:
@@ -117,7 +109,7 @@ class Child:
 
     def look(
         self, receive: Callable[[bytes], Any], overdue: Callable[[], str], max_memory: float | None = None
-    ) -> Any | Ended | None:
+    ) -> Any | Record | None:
         """Hear what the child has sent, and look whether it has ended or exceeds a limit.
 
         Parameters
@@ -133,7 +125,7 @@ class Child:
         Returns
         -------
         object
-            The answer, or `Ended`; None while it goes on.
+            The answer; the `Record` of a run that has ended with it, or must; None while it goes on.
         """
         is_dead = self.is_dead  # first: what it has sent before is there then
         try:
@@ -142,16 +134,16 @@ class Child:
                 if (answer := receive(line)) is not None:
                     return answer
         except ValueError as error:
-            return Ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {error}")
+            return _ended(RunStatus.ERROR, Ending.FAULT, f"its process sent what no worker sends: {error}")
         if is_dead or is_closed:
             reason = self.why_dead()
             # the system ends a child by SIGKILL where memory runs out
             was_killed = self._ended == f"signal {signal.SIGKILL.value}" or self.process.poll() == -signal.SIGKILL
-            return Ended(RunStatus.CRASHED, Ending.SYSTEM if was_killed else Ending.FAULT, reason)
+            return _ended(RunStatus.CRASHED, Ending.SYSTEM if was_killed else Ending.FAULT, reason)
         if reason := overdue():
-            return Ended(RunStatus.TIMEOUT, Ending.TIME_LIMIT, reason)
+            return _ended(RunStatus.TIMEOUT, Ending.TIME_LIMIT, reason)
         if max_memory is not None and self.look_at_memory() > max_memory:
-            return Ended(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(max_memory))
+            return over(max_memory)
         return None
 
     def _receive(self) -> tuple[list[bytes], bool]:
@@ -296,9 +288,15 @@ def wait_for(children: Iterable[Child]) -> None:
     wait([end for child in children for end in child.readable], timeout=_LOOK_SECONDS)
 
 
-def over(max_memory: float) -> str:
-    """Return in words that a limit of memory is exceeded."""
-    return f"used more than the limit of {ByteSize(max_memory).human_readable()}; ended by mpu-bench"
+def over(max_memory: float) -> Record:
+    """Return the record of a run that exceeds a limit of memory."""
+    limit = ByteSize(max_memory).human_readable()
+    reason = f"used more than the limit of {limit}; ended by mpu-bench"
+    return _ended(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, reason)
+
+
+def _ended(status: RunStatus, ended_by: Ending, reason: str) -> Record:
+    return Record(status=status, ended_by=ended_by, reason=reason)
 
 
 def _write_to_stderr(printed: bytes) -> None:

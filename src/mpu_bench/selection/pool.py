@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import psutil
 
 from mpu_bench.guard.messages import from_line
-from mpu_bench.guard.process import Child, Ended, awake, wait_for
+from mpu_bench.guard.process import Child, awake, wait_for
+from mpu_bench.quantities import Record
 
 if TYPE_CHECKING:
     from mpu_bench.selection.rows import Source
@@ -143,8 +144,8 @@ class Pool:
             worker.began, worker.is_ready = awake(), True
             return None
 
-        result: Answer | Ended | None = worker.look(hear, worker.overdue, self._max_memory)
-        if isinstance(result, Ended):
+        result: Answer | Record | None = worker.look(hear, worker.overdue, self._max_memory)
+        if isinstance(result, Record):
             self._replaced(worker)
             return answer_of(request, reason=result.reason)
         if result is not None:

@@ -14,7 +14,6 @@ from mpu_bench.experiment.messages import Progress as RunProgress
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.local import LocalPool
 from mpu_bench.experiment.worker import RunExecutor
-from mpu_bench.quantities import Record, RunStatus
 
 
 class InProcessPool(Pool):
@@ -52,7 +51,9 @@ class InProcessPool(Pool):
         on_news(self._task, Phase("starting"))
         try:
             self._executor.answer(self._task)
-            return _outcome(self._task, self._messages[-1])
+            last = self._messages[-1]
+            assert isinstance(last, Finished | Failed)
+            return Outcome(self._task, last.record, last.checkpoints if isinstance(last, Finished) else [])
         finally:
             self._task = None
             self._messages.clear()
@@ -84,15 +85,3 @@ class InProcessPool(Pool):
 
     def close(self) -> None:  # noqa: D102
         self._preparing.close()
-
-
-def _outcome(task: Task, last: Message) -> Outcome:
-    match last:
-        case Finished(record, checkpoints):
-            return Outcome(task, record, checkpoints)
-        case Failed(status, reason, _, traceback):
-            failed = Record(
-                status=RunStatus(status), ended_by=last.ended_by, reason=reason, traceback=traceback or None
-            )
-            return Outcome(task, failed, [])
-    raise ValueError(f"a run ended with {last!r}")

@@ -30,8 +30,8 @@ from mpu_bench.experiment.messages import (
 )
 from mpu_bench.experiment.pool import OnNews, Outcome, Pool
 from mpu_bench.experiment.pool.worker import WorkerHandle
-from mpu_bench.guard.process import Ended, over, wait_for
-from mpu_bench.quantities import Ending, RunStatus
+from mpu_bench.guard.process import over, wait_for
+from mpu_bench.quantities import Ending, Record, RunStatus
 
 _ENDS = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.DIVERGED)  # of a run whose worker has an answer
 _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
@@ -134,7 +134,7 @@ class LocalPool(Pool):
         self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: progress.Progress
     ) -> str:
         chosen = self._idle_worker(_OWN)
-        answer: Prepared | Failed | Ended | None = None
+        answer: Prepared | Failed | Record | None = None
         try:
             chosen.begin(Preparation(name, options, home, limits))
             with Transfers(progress) as shown:
@@ -151,7 +151,7 @@ class LocalPool(Pool):
         finally:  # an interruption, too, ends what is under way
             if not isinstance(answer, Prepared | Failed) or len(self._workers) > self.jobs:
                 self._discard(chosen)
-        if isinstance(answer, Ended):
+        if isinstance(answer, Record):
             return f"its preparation failed: {answer.reason}"
         return answer.reason if isinstance(answer, Failed) else ""
 
@@ -211,13 +211,13 @@ class LocalPool(Pool):
             outcome = _receive(busy, message, on_news)
             return self._ended(busy, message, outcome) if outcome else None
 
-        result: Outcome | Ended | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
-        if not isinstance(result, Ended):
+        result: Outcome | Record | None = busy.look(hear, busy.course.overdue, busy.task.limits.memory)
+        if not isinstance(result, Record):
             return result
-        if result.by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
+        if result.ended_by in (Ending.TIME_LIMIT, Ending.MEMORY_LIMIT):
             busy.take_stock()
         self._discard(busy)
-        return busy.failed(*result)
+        return busy.failed(result)
 
     def _ended(self, worker: WorkerHandle, message: Message, outcome: Outcome) -> Outcome:
         """Replace a worker in which a solver has left something behind; nothing of that may reach another run."""
@@ -245,10 +245,10 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             limit = busy.task.limits.memory
             busy.peak_memory = max(busy.peak_memory, message.resident_bytes)  # which may be between two looks
             if limit is not None and busy.peak_memory > limit:
-                return busy.failed(RunStatus.OUT_OF_MEMORY, Ending.MEMORY_LIMIT, over(limit))
+                return busy.failed(over(limit))
             return Outcome(busy.task, record, checkpoints)
-        case Failed(status, reason, _, traceback):
-            return busy.failed(status, message.ended_by, reason, traceback)
+        case Failed():
+            return busy.failed(message.record)
         case Prepared() | Work():
             raise ValueError("news of a preparation")
         case Aside():

@@ -13,7 +13,7 @@ from mpu_bench.config.schema import Limits, Stop
 from mpu_bench.experiment.messages import Aside, Message, Phase, Preparation, Progress, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.guard.process import AwakeClock, Child
-from mpu_bench.quantities import Ending, Record, RunStatus
+from mpu_bench.quantities import Record
 
 #: what getting to the data may take, and a worker to begin
 LOADING_SECONDS = 600.0
@@ -136,16 +136,10 @@ class WorkerHandle(Child):
             self.task, self.course = request, Course(request.limits, request.run.settings.stop)
         self.send(request)
 
-    def failed(self, status: str, ended_by: Ending, reason: str, traceback: str = "") -> Outcome:
+    def failed(self, record: Record) -> Outcome:
         """Return the outcome of a task that has no result, with what is known of it."""
         assert self.task is not None
-        record = Record(
-            status=RunStatus(status),
-            ended_by=ended_by,
-            reason=reason,
-            traceback=traceback or None,
-            peak_memory_mb=self.peak_memory / 2**20 if self.peak_memory else None,
-        )
+        record = replace(record, peak_memory_mb=self.peak_memory / 2**20 if self.peak_memory else None)
         if (reached := self.progress) is not None and reached.seconds > 0:
             record = replace(
                 record, train_seconds=reached.seconds, cpu_seconds=reached.cpu_seconds, passes=reached.passes

@@ -16,7 +16,8 @@ import psutil
 
 from mpu_bench.errors import ConfigError, nearest
 from mpu_bench.guard.messages import from_line
-from mpu_bench.guard.process import Child, Ended, awake, wait_for
+from mpu_bench.guard.process import Child, awake, wait_for
+from mpu_bench.quantities import Record
 from mpu_bench.solvers.contract.checks import CHECKS
 from mpu_bench.solvers.plugins import importing
 from mpu_bench.solvers.plugins.description import KNOWN, SolverDescription
@@ -104,7 +105,7 @@ def _answer(source: PluginSource, seconds: float, doing: str) -> Any:
 
     while (message := child.look(lambda line: from_line(line, KNOWN), overdue, memory_limit)) is None:
         wait_for([child])
-    if isinstance(message, Ended):
+    if isinstance(message, Record):
         end(source)
         raise ConfigError(f"{source.path}: while {doing}: {message.reason}")
     kind, answer = message
