@@ -60,7 +60,7 @@ def write_compressed(path: Path, text: str) -> None:
 
 
 def _keep(results: ResultsFolder, target: Path) -> None:
-    records, curves, machines = results.records(), results.mean_curves(), results.environments()
+    records, curves, machines = results.records(), results.mean_curves, results.environments()
     pairs = dict(results.fact("pairs") or {})
     if is_file(target / RUNS):
         with open_results(target) as kept:
@@ -68,7 +68,7 @@ def _keep(results: ResultsFolder, target: Path) -> None:
             known_pairs = kept.fact("pairs") or {}
             pairs = {label: sizes or known_pairs.get(label, []) for label, sizes in pairs.items()}
             own = {curve_identity(row) for row in curves}
-            curves = [*curves, *(row for row in kept.mean_curves() if curve_identity(row) not in own)]
+            curves = [*curves, *(row for row in kept.mean_curves if curve_identity(row) not in own)]
             machines = [*machines, *(each for each in kept.environments() if each not in machines)]
     records = [replace(record, reason=_without_paths(record.reason)) for record in records]
     used = {record.machine for record in records if record.is_finished}

@@ -347,7 +347,7 @@ def test_a_run_without_its_optimum_is_provisional_until_there_is_one(tmp_path: P
         assert len(store.finished()) == 1
     with open_results(folder_of(tmp_path)) as results:
         assert {row.solver for row in results.finished()} == {"perceptron"}
-        assert {point.solver for point in results.curves()} == {"perceptron"}
+        assert {point.solver for point in results.curves} == {"perceptron"}
     assert begun(pool) == ["optimum", "mpu", "perceptron"]
     assert not run_made_up(tmp_path, read, pool, text)
     assert begun(pool) == ["optimum", "mpu"]

@@ -61,7 +61,7 @@ def _report(folder: Path) -> None:
 
 def _plot(folder: Path) -> None:
     with open_results(folder) as results:
-        for figure in figures.figures(summaries(results), results.mean_curves()):
+        for figure in figures.figures(summaries(results), results.mean_curves):
             json.dumps(asdict(figure))
 
 

@@ -26,7 +26,7 @@ def kept_of(folder: Path, to: Path) -> Path:
     to.mkdir()
     with open_results(folder) as results:
         (to / RUNS).write_text(csv_text([each.row(RECORD_COLUMNS) for each in results.records()], RECORD_COLUMNS))
-        write_compressed(to / CURVES, csv_text(mean_curve_rows(results.mean_curves())))
+        write_compressed(to / CURVES, csv_text(mean_curve_rows(results.mean_curves)))
         (to / MACHINES).write_text(json.dumps({"machines": results.environments()}))
         (to / ABOUT).write_text(json.dumps({name: results.fact(name) for name in ("name", "config", "judging")}))
     return to
@@ -39,11 +39,11 @@ def test_a_kept_folder_reads_like_the_one_it_was_kept_of(tmp_path: Path) -> None
         assert other.name == one.name == "made-up"
         written = [[each.row(RECORD_COLUMNS) for each in results.records()] for results in (one, other)]
         assert written[0] == written[1]
-        assert other.mean_curves() == one.mean_curves()
+        assert other.mean_curves == one.mean_curves
         assert other.environments() == one.environments()
         assert other.fact("judging") == one.fact("judging")
-        assert len(one.curves()) == 6
-        assert other.curves() == []
+        assert len(one.curves) == 6
+        assert other.curves == []
 
 
 def test_a_run_whose_row_is_there_twice(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_a_kept_folder_lacks_is_empty(tmp_path: Path) -> None:
     (folder / RUNS).write_text(csv_text(rows))
     with open_results(folder) as results:
         assert (results.name, results.fact("published")) == ("kept", None)
-        assert results.mean_curves() == results.environments() == []
+        assert results.mean_curves == results.environments() == []
         assert results.records()[0].load is None
         assert len(results.finished()) == 2
 
@@ -80,15 +80,12 @@ def test_a_damaged_file_is_one_message(name: str, tmp_path: Path) -> None:
     folder = kept_of(made_up.results(tmp_path), tmp_path / "kept")
     (folder / name).write_bytes(b"\xff\xfe no text")
     with open_results(folder) as results, pytest.raises(StoreError, match=f"{name}: cannot be read"):
-        results.records(), results.mean_curves(), results.environments(), results.fact("name")
+        results.records(), results.mean_curves, results.environments(), results.fact("name")
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no results"), open_results(tmp_path):
         pass
-
-
-READERS = ("records", "mean_curves", "environments")
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +104,7 @@ def read_all(folder: Path) -> None:
     with open_results(folder) as results:
         results.fact("name")
         summaries(results)
-        for reader in READERS:
-            getattr(results, reader)()
+        assert [results.records(), results.mean_curves, results.environments()]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +163,7 @@ def test_a_row_of_another_kind_is_one_message(column: str, cell: str, folder: Pa
 @pytest.mark.parametrize("column", ["dataset", "presented", "parameters", "count", "passes_mean"])
 def test_a_point_of_another_kind_is_one_message(column: str, folder: Path) -> None:
     with open_results(folder) as results:
-        first, *rest = mean_curve_rows(results.mean_curves())
+        first, *rest = mean_curve_rows(results.mean_curves)
     write_compressed(folder / CURVES, csv_text([first | {column: "x" if column == "passes_mean" else ""}, *rest]))
     with pytest.raises(StoreError, match=CURVES):
         read_all(folder)

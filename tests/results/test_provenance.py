@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpu_bench.errors import StoreError
-from mpu_bench.quantities import FINISHED, Record
+from mpu_bench.quantities import FINISHED, Record, RunStatus
 from mpu_bench.results import provenance, rows
 from mpu_bench.results.provenance import Kept
 from mpu_bench.results.rows import DamagedError
@@ -17,6 +17,7 @@ from mpu_bench.results.store import Store
 from records import record
 
 MACHINE = {"id": "m"}
+DONE = Record(status=RunStatus.DONE)
 NEEDS = {
     "optimum": {},
     "trial 0": {},
@@ -79,7 +80,7 @@ def hash_of(key: str) -> str:
 
 
 def kept(status: str = "done", **sources: str) -> Kept:
-    return Kept(status, {kind: (key, hash_of(key)) for kind, key in sources.items()})
+    return Kept(Record(status=RunStatus(status)), {kind: (key, hash_of(key)) for kind, key in sources.items()})
 
 
 @pytest.mark.parametrize(
@@ -90,14 +91,14 @@ def kept(status: str = "done", **sources: str) -> Kept:
         ({"a": kept(optimum="o"), "o": kept()}, {}, {"a", "o"}),
         ({"a": kept(optimum="o")}, {}, set()),
         ({"a": kept(optimum="o"), "o": kept("crashed")}, {}, set()),
-        ({"a": Kept("done", {"optimum": ("o", None)}), "o": kept()}, {}, {"o"}),
-        ({"a": Kept("done", {"optimum": ("o", "another hash")}), "o": kept()}, {}, {"o"}),
+        ({"a": Kept(DONE, {"optimum": ("o", None)}), "o": kept()}, {}, {"o"}),
+        ({"a": Kept(DONE, {"optimum": ("o", "another hash")}), "o": kept()}, {}, {"o"}),
         ({"a": kept(), "o": kept()}, {"a": {"optimum": "o"}}, {"o"}),
         ({"a": kept(optimum="o"), "o": kept(), "p": kept()}, {"a": {"optimum": "p"}}, {"o", "p"}),
         ({"a": kept(seconds="b"), "b": kept(optimum="o"), "o": kept("error")}, {}, set()),
-        ({"a": Kept("done", None), "o": kept()}, {"a": {"optimum": "o"}}, {"a", "o"}),
-        ({"a": Kept("done", None), "o": kept("crashed")}, {"a": {"optimum": "o"}}, set()),
-        ({"a": Kept("done", None)}, {"a": {"optimum": "o"}}, set()),
+        ({"a": Kept(DONE, None), "o": kept()}, {"a": {"optimum": "o"}}, {"a", "o"}),
+        ({"a": Kept(DONE, None), "o": kept("crashed")}, {"a": {"optimum": "o"}}, set()),
+        ({"a": Kept(DONE, None)}, {"a": {"optimum": "o"}}, set()),
         ({"a": kept(seconds="b"), "b": kept(seconds="a")}, {}, {"a", "b"}),
     ],
 )

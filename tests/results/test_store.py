@@ -566,8 +566,8 @@ def test_the_mean_curve_is_that_of_the_runs_in_the_table(store: Store) -> None:
         points = [Record(presented=10**k, passes=float(k), test_error=error) for k, error in enumerate(errors, start=1)]
         store.save(record(run_id, seed=seed, status=status, test_error=errors[-1]), points, MACHINE)
     with open_results(store.folder) as results:
-        assert [(row.count, row.means["test_error"]) for row in results.mean_curves()] == [(1, 0.2), (1, 0.1)]
-        assert len(results.curves()) == 3
+        assert [(row.count, row.means["test_error"]) for row in results.mean_curves] == [(1, 0.2), (1, 0.1)]
+        assert len(results.curves) == 3
 
 
 def test_a_curve_is_of_its_run_where_another_process_plans_anew_meanwhile(
@@ -584,13 +584,30 @@ def test_a_curve_is_of_its_run_where_another_process_plans_anew_meanwhile(
         return before()
 
     monkeypatch.setattr(store, "checkpoints", planned_anew)
-    assert {(point.run_id, point.solver) for point in means.curves_of(store)} == {("a", "a"), ("b", "b")}
+    assert {(point.run_id, point.solver) for point in means.curves_of(store.records(), dict(store.checkpoints()))} == {
+        ("a", "a"),
+        ("b", "b"),
+    }
+
+
+def test_curves_are_of_the_runs_in_the_table_whatever_ends_meanwhile(store: Store) -> None:
+    store.save_plan([planned("a"), planned("b", seed=1)], {})
+    points = [Record(presented=10, test_error=0.1)]
+    store.save(record("a"), points, MACHINE)
+    with open_results(store.folder) as results:
+        assert [run.status for run in results.records()] == ["done", "not run"]
+        store.save(record("b", seed=1), points, MACHINE)
+        assert [point.run_id for point in results.curves] == ["a"]
+        assert len(results.finished()) == 1
 
 
 def test_one_result_under_two_labels_has_a_curve_under_each(store: Store) -> None:
     store.save(record("a"), [Record(presented=10, test_error=0.1)], MACHINE)
     store.save_plan([planned("a", dataset=label) for label in "xy"], {})
-    assert [(point.run_id, point.dataset) for point in means.curves_of(store)] == [("a", "x"), ("a", "y")]
+    assert [(point.run_id, point.dataset) for point in means.curves_of(store.records(), dict(store.checkpoints()))] == [
+        ("a", "x"),
+        ("a", "y"),
+    ]
 
 
 def test_runs_that_differ_in_what_was_tuned_are_no_mean(store: Store) -> None:
@@ -598,7 +615,7 @@ def test_runs_that_differ_in_what_was_tuned_are_no_mean(store: Store) -> None:
     for run_id, error in (("a", 0.2), ("b", 0.4)):
         store.save(record(run_id, test_error=error), [Record(presented=10, test_error=error)], MACHINE)
     with open_results(store.folder) as results:
-        assert [(row.tuned, row.count, row.means["test_error"]) for row in results.mean_curves()] == [
+        assert [(row.tuned, row.count, row.means["test_error"]) for row in results.mean_curves] == [
             ("C of 1", 1, 0.2),
             ("C of 10", 1, 0.4),
         ]

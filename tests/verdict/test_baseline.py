@@ -50,7 +50,7 @@ def test_what_is_accepted_is_all_that_judging_needs(tmp_path):
     assert place == tmp_path / "baseline" / "made-up"
     with open_results(folder) as now, open_results(place) as kept:
         assert kept.is_kept
-        assert kept.mean_curves() == now.mean_curves()
+        assert kept.mean_curves == now.mean_curves
         assert [each.row(RECORD_COLUMNS) for each in kept.records()] == [
             each.row(RECORD_COLUMNS) for each in now.records()
         ]
@@ -83,11 +83,11 @@ def test_of_what_is_kept_the_verdicts_can_be_accepted_again(tmp_path):
 def test_what_was_kept_of_runs_that_are_not_made_again_stays(tmp_path):
     place = stored.accept(made_up.results(tmp_path / "before"), tmp_path / "baseline")
     with open_results(place) as kept:
-        curves = kept.mean_curves()
+        curves = kept.mean_curves
     stored.accept(made_up.results(tmp_path / "after", error=0.2, done=1), tmp_path / "baseline")
     with open_results(place) as kept:
         assert [record.test_error for record in kept.records()] == [0.2, 0.16, None]
-        assert len(kept.mean_curves()) == len(curves)
+        assert len(kept.mean_curves) == len(curves)
     assert stored.about(place)["runs"] == 2
 
 

@@ -58,12 +58,12 @@ class Tables:
     @property
     def curves(self) -> list[dict[str, Any]]:
         """The rows of curves.csv."""
-        return [point.row(COLUMNS["curves"]) for point in self._results.curves()]
+        return [point.row(COLUMNS["curves"]) for point in self._results.curves]
 
     @property
     def mean_curves(self) -> list[dict[str, Any]]:
         """The rows of mean_curves.csv."""
-        return mean_curve_rows(self._results.mean_curves())
+        return mean_curve_rows(self._results.mean_curves)
 
     @property
     def comparison(self) -> list[dict[str, Any]]:

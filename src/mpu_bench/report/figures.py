@@ -179,7 +179,7 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
 def _drawable(results: Path, name: str | None, against: str | None) -> list[Figure]:
     with open_results(results) as opened:
         runs = machines.located(opened.records(), opened.environments())
-        rows, means = (machines.with_runs(group, runs) for group in (summary.summaries(opened), opened.mean_curves()))
+        rows, means = (machines.with_runs(group, runs) for group in (summary.summaries(opened), opened.mean_curves))
         drawings = [Drawing.model_validate(entry) for entry in opened.fact("figures") or ()]
     if name is None or name == EVERY:
         return figures(rows, means, drawings, every=name == EVERY, against=against)

@@ -54,7 +54,7 @@ def shown(folder: Path) -> dict[str, Any]:
     """
     with open_results(folder) as results:
         records, every = results.records(), summary.summaries(results, earlier=True)
-        rows, means = [row for row in every if not row.earlier], results.mean_curves()
+        rows, means = [row for row in every if not row.earlier], results.mean_curves
         disturbed = summary.disturbed_remark(results.records(earlier=True))
         judged = comparison.of_results(results, rows)
         cells = judged.cells

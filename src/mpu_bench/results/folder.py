@@ -102,13 +102,15 @@ class ResultsFolder(ABC):
     def _read_records(self) -> list[Record]:
         """Return all records, the earlier ones last."""
 
-    @abstractmethod
+    @cached_property
     def curves(self) -> list[Record]:
-        """Return the rows of curves.csv; kept folders have none."""
+        """The rows of curves.csv; kept folders have none."""
+        return []
 
+    @cached_property
     @abstractmethod
     def mean_curves(self) -> list[Summary]:
-        """Return the rows of mean_curves.csv."""
+        """The rows of mean_curves.csv."""
 
     @abstractmethod
     def environments(self) -> list[dict[str, Any]]:
@@ -130,20 +132,14 @@ class _WithDatabase(ResultsFolder):
     def _read_records(self) -> list[Record]:
         return self._store.records(earlier=True)
 
+    @cached_property
     def curves(self) -> list[Record]:
-        return self._curves
+        return curves_of(self.records(), dict(self._store.checkpoints()))
 
     @cached_property
-    def _curves(self) -> list[Record]:
-        return curves_of(self._store)
-
     def mean_curves(self) -> list[Summary]:
-        return self._mean_curves
-
-    @cached_property
-    def _mean_curves(self) -> list[Summary]:
         finished = {record.run_id for record in self.finished()}
-        return mean_curves([point for point in self.curves() if point.run_id in finished])
+        return mean_curves([point for point in self.curves if point.run_id in finished])
 
     def environments(self) -> list[dict[str, Any]]:
         return self._store.environments()
@@ -165,14 +161,8 @@ class _Kept(ResultsFolder):
             raise StoreError(f"{self.folder / RUNS}: cannot be read: run {twice[0]} is there twice; remove one row")
         return records
 
-    def curves(self) -> list[Record]:
-        return []
-
-    def mean_curves(self) -> list[Summary]:
-        return self._mean_curves
-
     @cached_property
-    def _mean_curves(self) -> list[Summary]:
+    def mean_curves(self) -> list[Summary]:
         if not self._has(CURVES):
             return []
         read = read_csv(self.folder / CURVES, MEAN_CURVE_TYPES, ("dataset", "solver", "presented"))

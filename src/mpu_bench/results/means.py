@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from mpu_bench.columns import Column
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, QUANTITIES, Record, RunStatus
-from mpu_bench.results.store import Store
 
 #: what runs have in common that one row of table.csv is of
 GROUP = (
@@ -116,13 +115,20 @@ MEAN_CURVE_TYPES: dict[str, Callable[[str], Any]] = {
 }
 
 
-def curves_of(store: Store) -> list[Record]:
-    """Return the rows of curves.csv; none of trials, nor of runs whose result is provisional."""
-    points = dict(store.checkpoints())
+def curves_of(runs: Iterable[Record], points: Mapping[str, Sequence[Record]]) -> list[Record]:
+    """Return the rows of curves.csv; none of trials, nor of runs whose result is provisional.
+
+    Parameters
+    ----------
+    runs : iterable of Record
+        The planned ones.
+    points : mapping
+        The checkpoints of runs by key, among them those of runs that have ended since ``runs`` were read: without them.
+    """
     return [
         replace(point, run_id=run.run_id, **run.row(IDENTITY))
-        for run in store.records()
-        if not run.trial and run.status != RunStatus.PROVISIONAL
+        for run in runs
+        if not run.trial and run.status not in (RunStatus.PROVISIONAL, RunStatus.NOT_RUN)
         for point in points.get(run.run_id or "", ())
     ]
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from mpu_bench.quantities import FINISHED
+from mpu_bench.quantities import Record
 from mpu_bench.results.rows import DamagedError
 
 #: for each key of a result, the keys of its sources, by what is taken from them
@@ -28,9 +28,9 @@ _SEAL = f', "{CHECKSUM}": "'  # the last key of a stored row
 
 
 class Kept(NamedTuple):
-    """What is stored of a run, as far as it matters here; ``made_from`` is None in rows of earlier versions."""
+    """What is stored of a run; ``made_from`` is None in rows of earlier versions."""
 
-    status: str
+    record: Record
     made_from: MadeFrom | None
 
 
@@ -101,7 +101,7 @@ def holding(runs: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str
     hashes: dict[str, str] = {}
 
     def is_same(key: str, known: str | None) -> bool:
-        if key not in runs or known is None or runs[key].status not in FINISHED:  # of a damaged one there is no hash
+        if key not in runs or known is None or not runs[key].record.is_finished:  # of a damaged one there is no hash
             return False
         if key not in hashes:
             hashes[key] = hash_of(key)
@@ -110,7 +110,7 @@ def holding(runs: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str
     sources: dict[str, set[str]] = {}
     for key, run in runs.items():
         needed, made_from = needs.get(key, {}), run.made_from
-        if run.status not in FINISHED:
+        if not run.record.is_finished:
             continue
         if made_from is None:
             sources[key] = set(needed.values())

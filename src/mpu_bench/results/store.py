@@ -16,13 +16,13 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from mpu_bench.errors import StoreError
 from mpu_bench.files import is_file, process_lock
 from mpu_bench.quantities import Record, RunStatus
 from mpu_bench.results import provenance, rows
-from mpu_bench.results.provenance import MadeFrom, Needs
+from mpu_bench.results.provenance import Kept, MadeFrom, Needs
 from mpu_bench.results.rows import DamagedError
 from mpu_bench.results.sqlite_errors import ERRORS, has_moved, is_held, is_of_the_file, of_the_disk, unreadable
 
@@ -73,13 +73,6 @@ def folder_lock(folder: Path) -> AbstractContextManager[None]:
         StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or choose another with --results"),
         lambda error: StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results"),
     )
-
-
-class _Run(NamedTuple):
-    """What is stored of a run."""
-
-    record: Record
-    made_from: MadeFrom | None
 
 
 def existing_file(folder: Path) -> Path:
@@ -226,11 +219,7 @@ class Store:
         needs : mapping, optional
             What the present plan knows of the runs' sources.
         """
-        return self._holding(self._runs(), needs or {})
-
-    def _holding(self, runs: Mapping[str, _Run], needs: Needs) -> set[str]:
-        stored = {key: provenance.Kept(run.record.status, run.made_from) for key, run in runs.items()}
-        return provenance.holding(stored, needs, self._content_hash)
+        return provenance.holding(self._runs(), needs or {}, self._content_hash)
 
     def made_from(self, sources: Mapping[str, str]) -> MadeFrom:
         """Return what a run is made from that is made now.
@@ -333,23 +322,23 @@ class Store:
             where = "" if run_id is None else f" run {str(run_id)[:100]}:"
             raise StoreError(f"{self.path}:{where} {damage}; {_CHANGED}") from None
 
-    def _runs(self) -> dict[str, _Run]:
+    def _runs(self) -> dict[str, Kept]:
         """Read every run that is stored, whatever became of it."""
-        runs: dict[str, _Run] = {}
+        runs: dict[str, Kept] = {}
         for row in self._select(_STORED):
             if row["run_id"] in runs:
                 raise StoreError(f"{self.path}: run {row['run_id']} is there twice; {_CHANGED}")
             runs[self._read(rows.parse_key, row["run_id"])] = self._run(row)
         return runs
 
-    def _run(self, row: sqlite3.Row) -> _Run:
+    def _run(self, row: sqlite3.Row) -> Kept:
         """Return what is stored of a run; of one that is not as it was written, that it is to be made again."""
         if not _is_as_written(row):
-            return _Run(Record(status=RunStatus.ERROR, reason=_NOT_AS_WRITTEN, run_id=row["run_id"]), None)
+            return Kept(Record(status=RunStatus.ERROR, reason=_NOT_AS_WRITTEN, run_id=row["run_id"]), None)
         known = {"machine": self._read(rows.parse_key, row["machine"], row["run_id"]), "run_id": row["run_id"]}
         values = known | self._read(rows.parse_mapping, row["record"], row["run_id"])
         record = self._read(partial(rows.record_of, needed=["status"]), values, row["run_id"])
-        return _Run(record, self._read(provenance.checked_made_from, values.get(provenance.KEY), row["run_id"]))
+        return Kept(record, self._read(provenance.checked_made_from, values.get(provenance.KEY), row["run_id"]))
 
     def _plan(self) -> list[Record]:
         """Read the planned runs in their order."""
@@ -415,7 +404,7 @@ class Store:
             Return behind them the finished runs that only an earlier plan has.
         """
         runs = self._runs()
-        holding = self._holding(runs, {})
+        holding = provenance.holding(runs, {}, self._content_hash)
         return [
             rows.of_before(replace(_as_it_is_now(runs.get(planned.run_id or ""), holding), **planned.known()))
             for planned in self._plan()
@@ -458,7 +447,7 @@ def _make_folder(folder: Path) -> None:
         raise StoreError(f"{folder}: cannot be written: {error.strerror}; choose another with --results") from None
 
 
-def _as_it_is_now(run: _Run | None, holding: Collection[str]) -> Record:
+def _as_it_is_now(run: Kept | None, holding: Collection[str]) -> Record:
     """Return what became of a run; a result that does not hold any more is provisional."""
     if run is None:
         return Record()

@@ -127,7 +127,7 @@ def of_results(results: ResultsFolder, rows: Sequence[Summary] | None = None) ->
     paper, config = results.fact("paper") or "", Path(results.fact("config") or results.name).stem
     judging = Judging.model_validate(results.fact("judging") or {})
     runs = located(results.records(), results.environments())
-    evidence = Evidence.of(config, runs, results.mean_curves())
+    evidence = Evidence.of(config, runs, results.mean_curves)
     rows = with_runs(summaries(results) if rows is None else rows, runs)
     cells = compare(rows, evidence, judging, of_experiment(paper, config), of_paper(paper))
     return ExperimentCells(paper, results.name, cells, config, evidence, judging.explained)
