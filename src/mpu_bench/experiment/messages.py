@@ -121,7 +121,7 @@ class Work:
     further bytes.
     """
 
-    step: Literal["note", "begin", "advance", "end"]
+    step: Literal["note", "begin", "advance", "end", "fail"]
     number: _Count = 0
     text: str = ""
     total: _Count | None = None

@@ -114,9 +114,11 @@ class _Sent:
         self._send(Work("begin", number, text=label, total=total, done=done))
         try:
             yield advance
-        finally:
-            self._send(Work("advance", number, done=waiting))
-            self._send(Work("end", number))
+        except BaseException:
+            self._send(Work("fail", number))
+            raise
+        self._send(Work("advance", number, done=waiting))
+        self._send(Work("end", number))
 
     def note(self, line: str) -> None:
         """Send a line."""

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.experiment import plan
-from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task
+from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task, Work
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.experiment.pool import worker as handles
-from mpu_bench.experiment.pool.local import LocalPool
+from mpu_bench.experiment.pool.local import LocalPool, Transfers
+from mpu_bench.experiment.worker import _Sent
 from mpu_bench.guard import process, supervisor, system
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
@@ -228,6 +230,19 @@ def test_a_dataset_is_prepared_in_a_worker(tmp_path: Path, pool: LocalPool) -> N
     assert pool.prepare("checkerboard", {"rows": 300, "test_rows": 50}, home, Limits(), shown) == ""
     assert describe(catalog.card("checkerboard", {"rows": 300, "test_rows": 50}), home).state == "prepared"
     assert shown.lines[-1].startswith("prepare checkerboard: done")
+
+
+def test_a_transfer_that_has_failed_is_not_shown_as_done() -> None:
+    noted = Noted()
+    with Transfers(noted) as shown:
+        sent = _Sent(shown.show)
+        with suppress(OSError), sent.transfer("fetch a9a from a mirror", 10) as advance:
+            advance(3)
+            raise OSError("cut")
+        with sent.transfer("fetch a9a", 10) as advance:
+            advance(10)
+        shown.show(Work("begin", 9, text="prepare a9a", total=20))  # then its process is killed
+    assert [line for line in noted.lines if "done" in line] == ["fetch a9a: done, 10 bytes"]
 
 
 def test_why_a_dataset_cannot_be_had_is_a_text(tmp_path: Path, pool: LocalPool) -> None:

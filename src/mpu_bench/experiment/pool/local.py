@@ -7,14 +7,14 @@ own when another's turn comes: that solver may have changed whatever it reached.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 from mpu_bench.config.schema import Limits
 from mpu_bench.data.download import progress
 from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.errors import DataError
 from mpu_bench.experiment.messages import (
     Aside,
     Failed,
@@ -38,7 +38,7 @@ _OWN: tuple[Any, ...] = ()  # the kind of a worker for solvers of the project
 
 
 class Transfers:
-    """Shows the progress that a worker reports; at its end transfers that were not ended are left as they are."""
+    """Shows the progress that a worker reports; transfers that have not ended when it ends have failed."""
 
     def __init__(self, shown: progress.Progress) -> None:
         self._progress = shown
@@ -47,13 +47,9 @@ class Transfers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        with ExitStack() as left:
-            for transfer, _ in self._transfers.values():
-                left.push(transfer)
-            self._transfers = {}
+    def __exit__(self, *_: object) -> None:
+        for number in list(reversed(self._transfers)):
+            self._end(number, DataError("cut short"))
 
     def show(self, work: Work) -> None:
         """Show a message."""
@@ -66,9 +62,14 @@ class Transfers:
             case "advance" if work.number in self._transfers:
                 self._transfers[work.number][1](work.done)
             case "end" if work.number in self._transfers:
-                self._transfers.pop(work.number)[0].__exit__(None, None, None)
+                self._end(work.number)
+            case "fail" if work.number in self._transfers:
+                self._end(work.number, DataError("failed"))
             case _:
                 pass
+
+    def _end(self, number: int, error: DataError | None = None) -> None:
+        self._transfers.pop(number)[0].__exit__(type(error) if error else None, error, None)
 
 
 class LocalPool(Pool):
