@@ -23,6 +23,7 @@ from mpu_bench.config.choices import DatasetChoice
 from mpu_bench.config.read import read_config
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
+from mpu_bench.data.prepare.load import META, prepared_folder
 from mpu_bench.errors import ClusterError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import News, Phase, Task
@@ -250,6 +251,18 @@ def test_data_that_have_been_removed_here_are_a_row(client: Client, task: Callab
         (outcome,) = do(pool, [task()]).values()
     assert outcome.record.status == "unavailable"
     assert "No such file or directory" in outcome.record.reason
+    assert not any("is lost" in line for line in said)
+
+
+def test_data_that_cannot_be_read_here_are_a_row(client: Client, task: Callable[..., Task]) -> None:
+    said, wanted = list[str](), task()
+    folder = prepared_folder(catalog.card("digits", {}), wanted.home)
+    (folder / "train.npy").mkdir(parents=True)
+    (folder / META).touch()
+    with ClusterPool(client, send_data=True, say=said.append, make=make, about=about) as pool:
+        (outcome,) = do(pool, [wanted]).values()
+    assert outcome.record.status == "unavailable"
+    assert "Is a directory" in outcome.record.reason
     assert not any("is lost" in line for line in said)
 
 

@@ -302,7 +302,9 @@ class ClusterPool(Pool):
         if machine not in data.sent and (self._send_data or data.card.is_of_own_files):
             try:
                 self._send_dataset(run)
-            except (StoreError, FileNotFoundError) as error:  # the latter where the dataset has been removed here
+            except (StoreError, OSError) as error:
+                if isinstance(error, OSError) and error.filename is None:  # it is of the connection, not of a disk
+                    raise
                 self._refuse(run, Refused(RunStatus.UNAVAILABLE, str(error)))
                 return
             data.sent.add(machine)
