@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench import solvers
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.progress import Lines
 from mpu_bench.data.prepare.load import load_problem
@@ -20,6 +21,7 @@ from mpu_bench.experiment import machine_code, plan, runner
 from mpu_bench.experiment.messages import Task
 from mpu_bench.experiment.optima import OptimaCache
 from mpu_bench.experiment.options import RunOptions
+from mpu_bench.experiment.outlook import Outlook
 from mpu_bench.experiment.pool import Outcome, Pool
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, Record, RunStatus
 from mpu_bench.report import csv_files
@@ -223,6 +225,30 @@ def run_made_up(
     listener = runner.Listener(Lines(lambda _line: None) if notes is None else Lines(notes.append))
     chosen = plan.only(runs, filters) if filters else runs
     return runner.execute(runner.ChosenRuns(experiment, runs, chosen, options), pool, listener)
+
+
+def test_a_solver_that_is_not_installed_needs_neither_data_nor_other_runs(
+    tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "carded.yaml").write_text(
+        "title: Mine\nkind: svmlight\nfiles: {carded.svm: {urls: 'http://127.0.0.1:9/carded.svm'}}\n"
+        "train: carded.svm\nsplit: {train: 150, seed: 0}\nclasses: ['-1', '1']\nfeatures: 3\n"
+        "expect: {total: {rows: 200}}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(solvers, "not_installed", lambda name: "it is not installed" if name == "mpu" else "")
+    text, pool = "name: tried\ndataset: carded\noptimum: true\nsolvers: [mpu, dcd]\n", MadeUpPool(1)
+    assert not run_made_up(tmp_path, read, pool, text, ["solver=mpu"])
+    assert pool.log == []
+    with Store(folder_of(tmp_path)) as store:
+        assert {run.solver: run.status for run in store.records()}["mpu"] == "unavailable"
+    experiment = read(text)
+    runs = plan.plan(experiment)
+    options = RunOptions(results=tmp_path / "others", data=tmp_path / "home", offline=True)
+    chosen = runner.ChosenRuns(experiment, runs, plan.only(runs, ["solver=mpu"]), options)
+    assert [run.run.solver.name for run in Outlook.of(chosen).runs] == ["mpu"]
 
 
 def folder_of(tmp_path: Path) -> Path:

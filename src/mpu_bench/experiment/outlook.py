@@ -52,7 +52,8 @@ class Outlook:
         home = chosen.options.home
         every = inspect(chosen.plan, home)
         records, finished = _results(chosen, every)
-        needs = {id(run): {kind: id(source) for kind, source in chosen.plan.needed(run).items()} for run in chosen.plan}
+        sources = [(id(run.run), {} if run.unavailable else chosen.plan.needed(run.run)) for run in every]
+        needs = {run: {kind: id(source) for kind, source in of_run.items()} for run, of_run in sources}
         selected = with_needed(map(id, chosen.runs), needs)
         planned = [run for run in every if id(run.run) in selected]
         estimates = Estimates(chosen.experiment, chosen.plan, records)

@@ -369,13 +369,10 @@ def keep_unavailable(planned: PlannedRun, plan: Plan, store: Store) -> PlannedRu
 
 
 def needs_of(planned: Sequence[PlannedRun], plan: Plan) -> dict[str, dict[str, str]]:
-    """Return, for every run that has a key, the keys of the runs whose results it needs."""
+    """Return, for every run that has a key, the keys of the runs whose results it needs; of an unavailable one none."""
     keys = {id(planned_run.run): planned_run.run_id for planned_run in planned}
-    return {
-        planned_run.run_id: {kind: keys[id(source)] for kind, source in plan.needed(planned_run.run).items()}
-        for planned_run in planned
-        if planned_run.run_id
-    }
+    needed = [(run, {} if run.unavailable else plan.needed(run.run)) for run in planned if run.run_id]
+    return {run.run_id: {kind: keys[id(source)] for kind, source in sources.items()} for run, sources in needed}
 
 
 def with_needed(chosen: Iterable[Any], needs: Mapping[Any, Mapping[str, Any]]) -> set[Any]:
