@@ -227,6 +227,19 @@ def run_made_up(
     return runner.execute(runner.ChosenRuns(experiment, runs, chosen, options), pool, listener)
 
 
+def test_what_has_ended_is_stored_whatever_interrupts_the_next_run(tmp_path: Path, read) -> None:
+    class Interrupted(MadeUpPool):
+        def submit(self, task: Task) -> None:
+            if any(word.startswith("ends") for word in self.log):
+                raise KeyboardInterrupt
+            super().submit(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_made_up(tmp_path, read, Interrupted(1), SMALL + "solvers: [dcd, perceptron]\n")
+    with Store(folder_of(tmp_path)) as store:
+        assert [run.status for run in store.records()] == ["done", "not run"]
+
+
 def test_a_solver_that_is_not_installed_needs_neither_data_nor_other_runs(
     tmp_path: Path, read, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -299,20 +299,22 @@ class _Session:
                 for key in sorter.get_ready():
                     heapq.heappush(ready, indices[key])
                 outcomes: list[Outcome | None] = []
-                if not ready or not self.pool.has_room:
-                    outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
-                    if outcome.environment is None:  # of this machine, and for workers that start later
-                        self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
-                    if outcome.task.run_id in self._optima and outcome.record.is_finished:
-                        made_on = outcome.environment or self._machine
-                        self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints, made_on))
-                # while that is saved the next one runs, unless one that comes before it waits for what is saved
-                awaited = any(outcome and outcome.task.run_id in self._sources for outcome in outcomes)
-                if ready and self.pool.has_room and not awaited:
-                    outcomes.append(self._begin(missing[heapq.heappop(ready)]))
-                for outcome in filter(None, outcomes):
-                    self._save(outcome)
-                    sorter.done(outcome.task.run_id)
+                try:
+                    if not ready or not self.pool.has_room:
+                        outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
+                        if outcome.environment is None:  # of this machine, and for workers that start later
+                            self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
+                        if outcome.task.run_id in self._optima and outcome.record.is_finished:
+                            made_on = outcome.environment or self._machine
+                            self._cache.save(outcome.task.run_id, (outcome.record, outcome.checkpoints, made_on))
+                    # while that is saved the next one runs, unless one that comes before it waits for what is saved
+                    awaited = any(outcome and outcome.task.run_id in self._sources for outcome in outcomes)
+                    if ready and self.pool.has_room and not awaited:
+                        outcomes.append(self._begin(missing[heapq.heappop(ready)]))
+                finally:  # whatever interrupts the next one
+                    for outcome in filter(None, outcomes):
+                        self._save(outcome)
+                        sorter.done(outcome.task.run_id)
         except BaseException:
             self.pool.close()  # what is under way belongs to nobody now
             raise

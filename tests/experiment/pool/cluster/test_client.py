@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import pickle
 import sys
@@ -172,6 +173,18 @@ def test_a_cluster_that_has_lost_its_workers_is_not_waited_for_without_end(monke
         pool._look()  # it may come back
         monkeypatch.setattr("mpu_bench.experiment.pool.cluster.client._SECONDS_FOR_WORKERS", 0.0)
         with pytest.raises(ClusterError, match="no worker was there for 0 seconds; finished runs are saved"):
+            pool._look()
+
+
+def test_what_has_come_of_a_scheduler_that_is_gone_is_taken(task: Callable[..., Task]) -> None:
+    deaf = Deaf("one")
+    with ClusterPool(deaf) as pool:  # type: ignore[arg-type]
+        wanted = task()
+        pool._under_way["key"] = _Run(wanted, pool._data_of(wanted), worker="one", machine="one")
+        pool._inbox.put(("done", "key", Outcome(wanted, Record(status=RunStatus.DONE), [])))
+        deaf.status, pool._looked = "closed", -math.inf
+        assert pool.next_outcome(lambda _task, _news: None).record.status == "done"
+        with pytest.raises(ClusterError, match="the scheduler is gone; finished runs are saved"):
             pool._look()
 
 

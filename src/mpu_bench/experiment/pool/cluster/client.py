@@ -189,7 +189,8 @@ class ClusterPool(Pool):
     def _look(self) -> None:
         """Update the list of workers; the runs of those that are gone wait for another."""
         self._looked = time.monotonic()
-        if self._client.status == "closed":  # it has tried for a while to find the scheduler again
+        # it has tried for a while to find the scheduler again, and what has come before is taken
+        if self._client.status == "closed" and self._inbox.empty():
             raise ClusterError(
                 f"{self._address}: the scheduler is gone; finished runs are saved, and the same command continues once "
                 "there is a scheduler again"
