@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.experiment import estimates, plan
@@ -35,7 +36,7 @@ ROW: dict[str, Any] = {
 def typical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a made-up file of seconds in place of the project's."""
     monkeypatch.setattr(estimates, "bundled", lambda _: tmp_path)
-    monkeypatch.setattr(estimates, "config_path", lambda name: tmp_path / f"{name}.yaml")
+    monkeypatch.setattr(resources, "config_path", lambda name: tmp_path / f"{name}.yaml")
     estimates._typical.cache_clear()
     yield tmp_path / estimates.FILE
     estimates._typical.cache_clear()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_bench import resources
 from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import read_config
 from mpu_bench.errors import StoreError
@@ -160,3 +161,14 @@ def test_where_runs_are_made_makes_no_other_config_and_no_other_runs(config: Pat
     assert plan.plan(after) == plan.plan(before)
     changed = read_config(config, settings=["placement=spread"])
     assert set(marked(changed).values()) == {(1, "")}
+
+
+def test_a_shipped_config_is_the_same_by_its_name_and_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = resources.config_path("quickstart")
+    assert shipped is not None
+    monkeypatch.chdir(shipped.parent)
+    by_name, by_path = (read_config(Path(path)) for path in ("quickstart", "quickstart.yaml"))
+    assert facts.facts_of(by_path, tmp_path)["config"] == facts.facts_of(by_name, tmp_path)["config"] == "quickstart"
+    assert facts.facts_of(by_path, tmp_path)["config_keys"] == facts.facts_of(by_name, tmp_path)["config_keys"]

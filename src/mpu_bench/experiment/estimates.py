@@ -12,18 +12,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from mpu_bench import solvers
 from mpu_bench.config.choices import Experiment
 from mpu_bench.data.cards import catalog
 from mpu_bench.errors import UserError
+from mpu_bench.experiment.facts import name_of
 from mpu_bench.experiment.plan import Plan, marks_of
 from mpu_bench.experiment.run import Run, record_of
 from mpu_bench.files import read_csv
 from mpu_bench.quantities import Record, RunStatus
-from mpu_bench.resources import bundled, config_path
+from mpu_bench.resources import bundled
+from mpu_bench.results.means import grouped
 from mpu_bench.results.summary import published_beside
 
 FILE = "seconds.csv"  #: in configs/
@@ -108,10 +109,8 @@ class Estimates:
         marks = marks_of(experiment, plan) if of_folder else []
         self._changes = {id(run): mark.overridden for run, mark in zip(plan, marks, strict=False)}
         options = [option for option in experiment.options if option.startswith("--")]
-        source = Path(experiment.source)
-        shipped = config_path(source.stem)
-        is_shipped = shipped is not None and source.resolve() == shipped.resolve()
-        is_named = is_shipped and all(option in _CHANGING_NOTHING for option in options) and not experiment.given
+        is_shipped = name_of(experiment) != experiment.source and not experiment.given
+        is_named = is_shipped and all(option in _CHANGING_NOTHING for option in options)
         self._earlier = [of_folder, _by_settings(_typical().get(experiment.name, ()) if is_named else ())]
         self._tables = experiment.judging.published
 
@@ -223,10 +222,8 @@ def _typical() -> Mapping[str, Sequence[Record]]:
         return {}
     types: dict[str, Callable[[str], Any]] = dict.fromkeys(COLUMNS, str)
     types["budget_vectors"] = lambda text: int(text) if text else None
-    runs: defaultdict[str, list[Record]] = defaultdict(list)
-    for row in read_csv(path, types | {"train_seconds": float, "overhead_seconds": float}):
-        runs[row["experiment"]].append(Record(**row, status=RunStatus.DONE))
-    return runs
+    rows = read_csv(path, types | {"train_seconds": float, "overhead_seconds": float})
+    return grouped((Record(**row, status=RunStatus.DONE) for row in rows), lambda record: record.experiment or "")
 
 
 def typical_rows(records: Records) -> list[dict[str, Any]]:
@@ -237,20 +234,19 @@ def typical_rows(records: Records) -> list[dict[str, Any]]:
     records : iterable of Record
         The runs of any experiments.
     """
-    by_settings: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
-    for record in filter(_has_seconds, records):
-        settings = record.row(_SETTINGS) | {
-            "trial": "tuning" if record.trial else "",
-            "parameters": _parameters(record.solver, record.parameters),
-        }
-        by_settings[tuple(settings.values())].append(record)
+
+    def settings_of(record: Record) -> tuple[Any, ...]:
+        parameters = _parameters(record.solver, record.parameters)
+        known = record.row(_SETTINGS) | {"trial": "tuning" if record.trial else "", "parameters": parameters}
+        return tuple(known.values())
+
     return [
         dict(zip(_SETTINGS, settings, strict=True))
         | {
             "train_seconds": f"{statistics.fmean(map(training_seconds, alike)):.3g}",
             "overhead_seconds": f"{_mean_overhead(alike):.3g}",
         }
-        for settings, alike in by_settings.items()
+        for settings, alike in grouped(filter(_has_seconds, records), settings_of).items()
     ]
 
 

@@ -19,7 +19,7 @@ def facts_of(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """Return what the results folder of an experiment remembers of its config."""
     return {
         "name": experiment.name,
-        "config": None if experiment.given else _name_of(experiment),
+        "config": None if experiment.given else name_of(experiment),
         "given": experiment.given or None,
         "config_keys": _keys_of(experiment, folder),
         "options": list(experiment.options),
@@ -51,10 +51,11 @@ def check_config(experiment: Experiment, store: Store) -> None:
         )
 
 
-def _name_of(experiment: Experiment) -> str:
+def name_of(experiment: Experiment) -> str:
     """Return what a config is called on the command line: its name if it comes with the project, else its file."""
     source = Path(experiment.source)
-    return source.stem if source == resources.config_path(source.stem) else experiment.source
+    shipped = resources.config_path(source.stem)
+    return source.stem if shipped and source.resolve() == shipped.resolve() else experiment.source
 
 
 def _keys_of(experiment: Experiment, folder: Path) -> list[str]:
@@ -64,7 +65,7 @@ def _keys_of(experiment: Experiment, folder: Path) -> list[str]:
     """
     if experiment.given:  # whatever a program gives by this name is the same config, edited
         return [_hash(f"given {experiment.name}".encode()), _hash(experiment.given.encode())]
-    name, source = _name_of(experiment), Path(experiment.source)
+    name, source = name_of(experiment), Path(experiment.source)
     is_own = name == experiment.source
     path = os.path.relpath(source.resolve(), folder.resolve()) if is_own else f"shipped {name}"
     return [_hash(path.encode()), _hash(source.read_bytes())]
