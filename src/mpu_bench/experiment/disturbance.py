@@ -166,8 +166,8 @@ def warning(load: float, wanted: int) -> str:
     if not load > max(0, processors - wanted):
         return ""
     others = max(1, round(load))
-    want = "thread wants" if others == 1 else "threads want"
     return (
-        f"this machine is busy: {others} other {want} its {processors} processors, and the runs need {wanted}; "
+        f"this machine is busy: {others} other thread{' wants' if others == 1 else 's want'} its {processors} "
+        f"processors, and the runs need {wanted}; "
         "runs that this disturbs are marked †, and their seconds are not judged"
     )

@@ -301,7 +301,10 @@ class _Session:
                 outcomes: list[Outcome | None] = []
                 try:
                     if not ready or not self.pool.has_room:
-                        outcomes.append(outcome := self.pool.next_outcome(self._pass_on))
+                        outcome = self.pool.next_outcome(
+                            lambda task, news: self.listener.news(self._started[task.run_id].planned.run, news)
+                        )
+                        outcomes.append(outcome)
                         if outcome.environment is None:  # of this machine, and for workers that start later
                             self._fastest_probe = min(self._fastest_probe, outcome.record.probe_seconds or math.inf)
                         if outcome.task.run_id in self._optima and outcome.record.is_finished:
@@ -369,9 +372,6 @@ class _Session:
             return Outcome(task, Record(status=RunStatus.ERROR, reason=failure), [])
         cached = self._cache.load(planned.run_id) if planned.run_id in self._optima else None
         return None if cached is None else Outcome(task, *cached)
-
-    def _pass_on(self, task: Task, news: News) -> None:
-        self.listener.news(self._started[task.run_id].planned.run, news)
 
     def _save(self, outcome: Outcome) -> None:
         started = self._started.pop(outcome.task.run_id)

@@ -433,11 +433,8 @@ class Store:
             "SELECT DISTINCT content FROM plan JOIN runs USING (run_id) JOIN environments "
             "ON environments.id = runs.machine"
         )
-        return [self._read(_machine_of, row["content"]) for row in self._select(query)]
-
-
-def _machine_of(text: object) -> dict[str, Any]:
-    return rows.checked_machine(rows.parse_mapping(text))
+        stored = [self._read(rows.parse_mapping, row["content"]) for row in self._select(query)]
+        return [self._read(rows.checked_machine, machine) for machine in stored]
 
 
 def _make_folder(folder: Path) -> None:

@@ -31,7 +31,7 @@ class InProcessPool(Pool):
 
     def __init__(self, threads: int, at_error: Callable[[BaseException], None]) -> None:
         self._threads = threads
-        self._messages: list[Message] = []
+        self._last: Message | None = None
         self._executor = RunExecutor(self._hear, jobs=1, has_own_process=False, at_error=at_error)
         self._preparing = LocalPool(0)
         self._task: Task | None = None
@@ -51,19 +51,17 @@ class InProcessPool(Pool):
         on_news(self._task, Phase("starting"))
         try:
             self._executor.answer(self._task)
-            last = self._messages[-1]
-            assert isinstance(last, Finished | Failed)
-            return Outcome(self._task, last.record, last.checkpoints if isinstance(last, Finished) else [])
+            assert isinstance(self._last, Finished | Failed)
+            checkpoints = self._last.checkpoints if isinstance(self._last, Finished) else []
+            return Outcome(self._task, self._last.record, checkpoints)
         finally:
             self._task = None
-            self._messages.clear()
 
     def _hear(self, message: Message) -> None:
         """Take a message as one that comes from another process: with columns that are plain."""
-        heard = decode(encode(message))
-        self._messages = [heard]
-        if self._task is not None and isinstance(heard, Phase | Compiled | RunProgress):
-            self._on_news(self._task, heard)
+        self._last = decode(encode(message))
+        if self._task is not None and isinstance(self._last, Phase | Compiled | RunProgress):
+            self._on_news(self._task, self._last)
 
     def prepare(  # noqa: D102
         self, name: str, options: Mapping[str, Any], home: DataDirectory, limits: Limits, progress: Progress

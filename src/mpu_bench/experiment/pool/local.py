@@ -113,15 +113,13 @@ class LocalPool(Pool):
 
     def compile_ahead(self, tasks: Sequence[Task], say: Callable[[str], object]) -> None:  # noqa: D102
         say(f"compiling {', '.join(dict.fromkeys(task.run.solver.name for task in tasks))} (once per machine)")
-        waiting, under_way = list(reversed(tasks)), 0
         with LocalPool(min(len(tasks), os.cpu_count() or 1), self.threads, self.sharers) as others:
-            while waiting or under_way:
-                if waiting and others.has_room:
-                    others.submit(waiting.pop())
-                    under_way += 1
-                else:
+            for task in tasks:
+                if not others.has_room:
                     others.next_outcome(lambda _task, _news: None)
-                    under_way -= 1
+                others.submit(task)
+            for _ in range(others.jobs):
+                others.next_outcome(lambda _task, _news: None)
 
     @property
     def has_room(self) -> bool:  # noqa: D102
