@@ -188,6 +188,19 @@ def test_what_has_come_of_a_scheduler_that_is_gone_is_taken(task: Callable[..., 
             pool._look()
 
 
+def test_a_worker_that_has_left_after_its_run_is_not_lost_with_it(task: Callable[..., Task]) -> None:
+    deaf, said = Deaf("one"), list[str]()
+    with ClusterPool(deaf, say=said.append) as pool:  # type: ignore[arg-type]
+        wanted = task()
+        pool._under_way["key"] = _Run(wanted, pool._data_of(wanted), worker="one", machine="one")
+        pool._inbox.put(("done", "key", Outcome(wanted, Record(status=RunStatus.DONE), [])))
+        deaf.resources.clear()
+        pool._look()
+        assert not pool._waiting
+        assert pool.next_outcome(lambda _task, _news: None).record.status == "done"
+    assert not any("is lost" in line for line in said)
+
+
 def test_what_ended_before_a_pool_was_closed_is_nobodys_outcome(task: Callable[..., Task]) -> None:
     with ClusterPool(Deaf("one")) as pool:  # type: ignore[arg-type]
         data = pool._data_of(task())

@@ -212,7 +212,7 @@ class ClusterPool(Pool):
                 raise
             return
         for key, run in list(self._under_way.items()):
-            if run.worker not in self._workers:
+            if run.worker not in self._workers and self._inbox.empty():  # else its outcome may have come
                 self._cancel(self._under_way.pop(key))
                 self._lose(run)
         if before.keys() != self._workers.keys():
