@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from multiprocessing import Pipe
@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ByteSize
 
+from mpu_bench.errors import UserError
 from mpu_bench.guard import supervisor, system
 from mpu_bench.guard.messages import LOST_CONNECTION
 from mpu_bench.quantities import Ending, Record, RunStatus
@@ -59,18 +60,32 @@ class Child:
         Threads of BLAS and of numba.
     is_shown : bool
         Whether what it prints is shown, on standard error, of each request the beginning.
+
+    Raises
+    ------
+    UserError
+        If the system has no room for a further process.
     """
 
     def __init__(self, serve: str, *arguments: Any, threads: int = 1, is_shown: bool = True) -> None:
+        self._mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
+        self._is_shown, self._printed, self._received = is_shown, 0, bytearray()
+        self._ended: str | None = None  # as the supervisor reports it
+        self.peak_memory = 0  #: in bytes, since the last request
+        try:
+            self._start(serve, arguments, threads)
+        except OSError as error:
+            raise UserError(
+                f"a further process cannot be started: {error.strerror}; make fewer runs at once (--jobs), or raise "
+                "the limits on open files and processes (ulimit -n, ulimit -u)"
+            ) from error
+
+    def _start(self, serve: str, arguments: Sequence[Any], threads: int) -> None:
         system.adopt_orphans()
         self.connection, theirs = Pipe()
         self._report, reported = os.pipe()
         self._output, printed = os.pipe()
         os.set_blocking(self._output, False)
-        self._mark = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}"
-        self._is_shown, self._printed, self._received = is_shown, 0, bytearray()
-        self._ended: str | None = None  # as the supervisor reports it
-        self.peak_memory = 0  #: in bytes, since the last request
         try:
             self.process = subprocess.Popen(
                 supervisor.command(theirs.fileno(), reported, serve, arguments),

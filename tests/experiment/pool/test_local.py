@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT, Lines
 from mpu_bench.data.prepare.load import describe, load_problem
+from mpu_bench.errors import UserError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task, Work
 from mpu_bench.experiment.pool import Outcome, Pool
@@ -215,6 +217,15 @@ def test_a_worker_removes_what_earlier_versions_have_compiled(tmp_path: Path, mo
         while sum(folder.exists() for folder in stale) > 4 and time.monotonic() < until:
             time.sleep(0.05)
     assert sum(folder.exists() for folder in stale) == 4
+
+
+def test_a_system_without_room_for_a_process_is_one_message(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(process.subprocess, "Popen", refuse)
+    with LocalPool() as full, pytest.raises(UserError, match=r"cannot be started: Too many open files; make fewer"):
+        full.get_ready()
 
 
 class Noted(Lines):
