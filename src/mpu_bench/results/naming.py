@@ -11,7 +11,7 @@ from mpu_bench import solvers
 from mpu_bench.columns import Quantity
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import DECLARED, IN_TERMINAL, ON_PAGE, QUANTITIES, Record, RunStatus
-from mpu_bench.results.means import Summary
+from mpu_bench.results.means import Summary, grouped
 from mpu_bench.scaled import parameters_in, short
 from mpu_bench.texts import one_line
 
@@ -36,9 +36,10 @@ def varying(rows: Sequence[Record]) -> dict[str, set[str]]:
 
     One that a row does not have is at its default there, as null is.
     """
-    named: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        named.setdefault(row.solver, []).append(json.loads(row.parameters) | {"kernel": row.kernel})
+    named = {
+        solver: [json.loads(row.parameters) | {"kernel": row.kernel} for row in alike]
+        for solver, alike in grouped(rows, lambda row: row.solver).items()
+    }
     return {
         solver: {
             name for name in set().union(*every) if len({json.dumps(parameters.get(name)) for parameters in every}) > 1

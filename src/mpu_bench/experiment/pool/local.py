@@ -61,14 +61,12 @@ class Transfers:
                 self._transfers[work.number] = transfer, transfer.__enter__()
             case "advance" if work.number in self._transfers:
                 self._transfers[work.number][1](work.done)
-            case "end" if work.number in self._transfers:
-                self._end(work.number)
-            case "fail" if work.number in self._transfers:
-                self._end(work.number, DataError("failed"))
+            case "end" | "fail" if work.number in self._transfers:
+                self._end(work.number, DataError("failed") if work.step == "fail" else None)
             case _:
                 pass
 
-    def _end(self, number: int, error: DataError | None = None) -> None:
+    def _end(self, number: int, error: DataError | None) -> None:
         self._transfers.pop(number)[0].__exit__(type(error) if error else None, error, None)
 
 

@@ -55,7 +55,6 @@ class _Data:
 
     card: Card
     options: Mapping[str, Any]
-    bytes: int
     sent: set[str] = field(default_factory=set)
     refused: dict[str, Refused] = field(default_factory=dict)
 
@@ -388,8 +387,7 @@ class ClusterPool(Pool):
         dataset = task.run.dataset
         if dataset.key not in self._data:
             card = catalog.card(dataset.name, dataset.options)
-            size = sum(path.stat().st_size for path in prepared_folder(card, task.home).glob("*.npy"))
-            self._data[dataset.key] = _Data(card, portable_options(dataset), size)
+            self._data[dataset.key] = _Data(card, portable_options(dataset))
         return self._data[dataset.key]
 
     def _send_dataset(self, run: _Run) -> None:
@@ -407,14 +405,16 @@ class ClusterPool(Pool):
 
         if not call(host.expect, (folder / META).read_bytes()):
             return
-        with self._progress.transfer(f"send {card.name} to {run.machine}", run.data.bytes) as advance:
-            for path in sorted(folder.iterdir()):
+        paths = sorted(folder.iterdir())
+        size = sum(path.stat().st_size for path in paths)
+        with self._progress.transfer(f"send {card.name} to {run.machine}", size) as advance:
+            for path in paths:
                 with path.open("rb") as file:
                     while piece := file.read(_PIECE_BYTES):
                         call(host.receive, path.name, file.tell() - len(piece), piece)
                         advance(len(piece))
         call(host.arrived)
-        self._say(f"{card.name}: sent to {run.machine}, {decimal(run.data.bytes)}")
+        self._say(f"{card.name}: sent to {run.machine}, {decimal(size)}")
 
 
 def portable_options(dataset: DatasetChoice) -> Mapping[str, Any]:
