@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from mpu_bench.report import overview
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.comparison import ExperimentCells
@@ -40,6 +42,18 @@ def test_what_says_nothing_of_a_paper_is_counted_apart() -> None:
     ])  # fmt: skip
     assert overview.overview_rows(tables)[0]["agrees"] == 1
     assert "sizes of datasets (1 of 1 reproduced), numbers that the configs set (1)" in overview.besides(tables)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NOT_RUN, Verdict.NOT_REPRODUCED])
+def test_a_number_of_a_paper_counts_for_no_config_that_explains_it(verdict):
+    cell = Cell("value", "bpegasos-table1", 1, "usps", "bpegasos", column="accuracy_percent", published=83.5,
+                measured=83.4, count=5, verdict=Verdict.REPRODUCED)  # fmt: skip
+    tables = overview.by_table([
+        ExperimentCells("", "bpegasos-half", [cell], "bpegasos-half"),
+        ExperimentCells("bpegasos-2010", "bpegasos-figure1", [replace(cell, verdict=verdict)], "bpegasos-figure1"),
+    ])  # fmt: skip
+    values = [(table.paper, each.verdict) for table in tables for each in table.cells if each.kind == "value"]
+    assert values == [("bpegasos-2010", verdict)]
 
 
 def test_a_printed_number_counts_once_for_the_experiment_of_its_table():

@@ -76,18 +76,22 @@ def by_table(experiments: Iterable[ExperimentCells]) -> list[PaperTable]:
 
     A printed number counts once: where several experiments measure it, for the one that is named as its table, and for
     full runs before those of a profile; of two folders of one experiment, for the first. What one of them answers is
-    not said to be missing in another. The sentences of a paper are a table of their own, each with the points of all
+    not said to be missing in another. A config of no paper, which explains a number, neither answers it nor leaves it
+    out where one of the paper has it. The sentences of a paper are a table of their own, each with the points of all
     experiments that answer it.
     """
     cells: dict[tuple[str, str], list[Cell]] = {}
     whole = sorted(experiments, key=lambda entry: (entry.config not in published.names(), entry.name != entry.config))
     measured: dict[tuple[str, int, str], int] = {}
     first: dict[str, int] = {}
+    of_papers = {_printed_at(cell) for entry in whole if entry.paper for cell in entry.cells if cell.table}
     for index, experiment in enumerate(whole):
         is_first = first.setdefault(experiment.config or experiment.name, index) == index  # folder of the config
-        for cell in (candidate for candidate in experiment.cells if not candidate.sentence):
+        for cell in experiment.cells:
+            if cell.sentence or (not experiment.paper and _printed_at(cell) in of_papers):
+                continue
             if cell.verdict == Verdict.NOT_RUN:
-                counts = bool(experiment.paper)  # a config that explains one leaves nothing out
+                counts = bool(experiment.paper)
             elif cell.kind in (CLAIM, RECOMPUTED):
                 counts = is_first
             else:
