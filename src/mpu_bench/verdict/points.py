@@ -35,6 +35,7 @@ from mpu_bench.verdict.pairs import (
     is_certain,
     is_single,
     mean_of,
+    partners,
     unpaired,
 )
 from mpu_bench.verdict.verdict import Verdict
@@ -319,6 +320,17 @@ def apart_of(of: Sample, than: Sample) -> Difference | None:
     return apart and with_variance(apart, of.variance + than.variance)
 
 
+def compared(of: Sample, than: Sample) -> tuple[Sample, Sample]:
+    """Return two samples with what `apart_of` compares of each: of splits and seeds that both have, where they do."""
+    if not _is_paired(of, than):
+        return of, than
+    pairs = partners(of.values, than.values, (of.certain, than.certain), fmean)
+    if not pairs:
+        return of, than
+    ours, theirs = (dict(enumerate(values)) for values in zip(*pairs, strict=True))
+    return of._replace(values=ours), than._replace(values=theirs)
+
+
 def unpaired_of(of: Sample, than: Sample) -> Difference:
     """Return ``than`` - ``of``, by their means alone."""
     apart = unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
@@ -356,7 +368,10 @@ def _over(
     rest = runs_at(evidence, over, point)
     certain = is_certain(quantity, rows), is_certain(quantity, rest)
     ours, others = beside(of, by_pair(rest, quantity), certain)
-    ratios = {key: others[key] / ours[key] for key in ours if key in others and ours[key] > 0}
+    common = [key for key in ours if key in others]
+    if not all(ours[key] > 0 for key in common):
+        return Sample({}, all(certain), dataset, missing="it is 0, of which nothing is a multiple")
+    ratios = {key: others[key] / ours[key] for key in common}
     reason = why_not_comparable(quantity, words_of(over), _at(rows, ratios), _at(rest, ratios))
     return Sample(ratios, all(certain), dataset, reason=reason)
 

@@ -28,7 +28,7 @@ from mpu_bench.results.means import Summary, along
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import is_within, rules
-from mpu_bench.verdict.pairs import Difference, by_pair, difference, p_value_of
+from mpu_bench.verdict.pairs import Difference, by_pair, difference, mean_of, p_value_of
 from mpu_bench.verdict.points import (
     Entry,
     Evidence,
@@ -36,6 +36,7 @@ from mpu_bench.verdict.points import (
     Sample,
     alike,
     apart_of,
+    compared,
     curve_at,
     logarithms,
     name_of,
@@ -91,10 +92,10 @@ def _number(value: float, quantity: str) -> str:
     return declared.text(value) if declared is not None else f"{value:.4g}"
 
 
-def _both(of: Sample, than: Sample, statement: OrderStatement | AlikeStatement, other: str) -> str:
+def _both(sides: Sequence[Sample], statement: OrderStatement | AlikeStatement, other: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
-    means = [f"{sample.mean:.4g}" if is_ratio else _number(sample.mean, statement.quantity) for sample in (of, than)]
-    rows = f" on {of.test_rows} test rows" if of.test_rows else ""
+    means = [f"{sample.mean:.4g}" if is_ratio else _number(sample.mean, statement.quantity) for sample in sides]
+    rows = f" on {sides[0].test_rows} test rows" if sides[0].test_rows else ""
     return f"{means[0]} to " + (f"{means[1]} of {other}" if " " in other else f"{other}'s {means[1]}") + rows
 
 
@@ -110,8 +111,8 @@ def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
             continue
         apart = apart_of(of, than)
         signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
-        words = _both(both[0], both[1], statement, other) if apart else of.missing or than.missing
-        floor = _floor(statement, than.mean) if apart else 0.0
+        words = _both(compared(*both), statement, other) if apart else of.missing or than.missing
+        floor = _floor(statement, compared(of, than)[1].mean) if apart else 0.0
         beyond_noise = statement.most or of.test_rows > 0
         points.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
     return points
@@ -142,13 +143,17 @@ def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
         if reason := why_not_judged(statement.quantity, other, of, than):
             points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
             continue
+        if not of.values or not than.values:
+            points.append(Point(name, Verdict.NOT_RUN, of.missing or than.missing))
+            continue
+        sides = compared(of, than)
         if statement.within_factor is not None:
             apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
         else:
             apart = apart_of(of, than)
-            allowed = statement.within or (alike(statement.quantity, than.mean) if than.values else 0.0)
-        words = _both(of, than, statement, other) if of.values and than.values else of.missing or than.missing
-        points.append(Point(name, _near(apart, allowed), words))
+            allowed = statement.within or alike(statement.quantity, sides[1].mean)
+        verdict = _near(apart, allowed) if apart else Verdict.INCONCLUSIVE  # 0 is no number of times of another
+        points.append(Point(name, verdict, _both(sides, statement, other)))
     return points
 
 
@@ -163,13 +168,11 @@ def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
         apart = difference(sample.values, dict.fromkeys(sample.values, statement.printed), (sample.certain, True))
         words = f"{_number(sample.mean, statement.quantity)}" if apart else ""
         apart = apart and with_variance(apart, sample.variance)
-        points.append(Point(name_of(point), _near(apart, statement.within), words))
+        points.append(Point(name_of(point), _near(apart, statement.within) if apart else Verdict.NOT_RUN, words))
     return points
 
 
-def _near(between: Difference | None, allowed: float) -> Verdict | None:
-    if between is None:
-        return Verdict.NOT_RUN
+def _near(between: Difference, allowed: float) -> Verdict | None:
     if is_within(abs(between.mean), allowed):
         return Verdict.SUPPORTED
     if between.least is None:
@@ -194,8 +197,9 @@ def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
                 points.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
                 continue
             if (apart := apart_of(low, high)) is None:
-                points.append(Point(whole, Verdict.NOT_RUN))
+                points.append(Point(whole, Verdict.NOT_RUN, low.missing or high.missing))
                 continue
+            low, high = compared(low, high)
             signed = apart._replace(mean=sign * apart.mean)
             beyond_noise = statement.most or low.test_rows > 0
             verdict = verdict_at(signed, _floor(statement, low.mean), beyond_noise=beyond_noise)
@@ -231,18 +235,28 @@ def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
         if reason := _why_no_slope(statement, evidence, members):
             points += [Point(name_of(member), Verdict.NOT_COMPARABLE, reason) for member in members]
             continue
-        slopes = [slope for x, y in _log_log(statement, evidence, members) if (slope := _fitted(x, y)) is not None]
-        low, high = statement.between
-        mean = fmean(slopes) if slopes else math.nan
-        error = float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes)) if len(slopes) > 1 else None
-        short = stopped_before(_curves(statement, evidence, members), statement.against, statement.up_to or 0.0)
-        result = Verdict.INCONCLUSIVE if short else verdict_at(Difference(min(mean - low, high - mean), error))
-        words = f"slope {mean:.3f}; {short}" if short else f"slope {mean:.3f}"
+        outcome = _slope(statement, evidence, members)
         for member in members:
-            is_there = slopes and selected(evidence.runs, statement.of, member)
-            outcome = (result, words) if is_there else (Verdict.NOT_RUN, "")
-            points.append(Point(name_of(member), *outcome))
+            is_there = selected(evidence.runs, statement.of, member)
+            points.append(Point(name_of(member), *(outcome if is_there else (Verdict.NOT_RUN, ""))))
     return points
+
+
+def _slope(
+    statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]
+) -> tuple[Verdict | None, str]:
+    """Return what the slope over some points says, in words."""
+    series = [(x, y) for x, y in _log_log(statement, evidence, members) if len(set(x)) > 1]
+    if not series:
+        return Verdict.NOT_RUN, ""
+    if any(min(y) <= 0 for _, y in series):
+        return Verdict.INCONCLUSIVE, "not all values are above 0, and their logarithms have no slope"
+    slopes = [float(np.polyfit(np.log(x), np.log(y), 1)[0]) for x, y in series]
+    low, high = statement.between
+    apart = mean_of(slopes)
+    if short := stopped_before(_curves(statement, evidence, members), statement.against, statement.up_to or 0.0):
+        return Verdict.INCONCLUSIVE, f"slope {apart.mean:.3f}; {short}"
+    return verdict_at(apart._replace(mean=min(apart.mean - low, high - apart.mean))), f"slope {apart.mean:.3f}"
 
 
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
@@ -286,16 +300,10 @@ def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[st
     rows = [
         (x, y)
         for row in curve_at(evidence, statement.of, point, statement.against)
-        if (x := along(row, statement.against)) and (y := row.means.get(statement.quantity))
+        if (x := along(row, statement.against)) and (y := row.means.get(statement.quantity)) is not None
         if (statement.start or 0) <= x <= (statement.up_to or math.inf)
     ]
     return [x for x, _ in rows], [y for _, y in rows]
-
-
-def _fitted(x: Sequence[float], y: Sequence[float]) -> float | None:
-    if len(set(x)) < 2 or min(y) <= 0:
-        return None
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 @points_of.register
@@ -333,14 +341,18 @@ def _bound(against: Sequence[str | float], row: Record) -> float | None:
 
 @points_of.register
 def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
-    """Test over the datasets that all solvers have; a dataset is a point, the outcome is that of the test."""
+    """Test over the datasets and splits that all solvers have; a dataset is a point, the outcome that of the test."""
     values: dict[str, list[float]] = {}
     sides: dict[str, list[list[Record]]] = {}
     for dataset in statement.datasets:
         runs = [runs_at(evidence, Where(solver=solver), {"dataset": dataset}) for solver in statement.solvers]
-        means = [by_pair(solver_runs, statement.quantity) for solver_runs in runs]
-        if all(means):
-            values[dataset], sides[dataset] = [fmean(of_pairs.values()) for of_pairs in means], runs
+        pairs = [by_pair(solver_runs, statement.quantity) for solver_runs in runs]
+        splits = set.intersection(*({split for split, _ in of_solver} for of_solver in pairs))
+        if splits:
+            values[dataset] = [
+                fmean(value for (split, _), value in of_solver.items() if split in splits) for of_solver in pairs
+            ]
+            sides[dataset] = [[run for run in of_solver if run.pair[0] in splits] for of_solver in runs]
     reasons = _why_not_ranked(statement, sides)
     tested = [values[dataset] for dataset in values if dataset not in reasons]
     result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (Verdict.NOT_RUN, "")
