@@ -324,3 +324,14 @@ def test_a_mean_of_some_of_the_planned_runs_says_so(rows):
     text = export._text(made, "md", export.Shape(rows=rows))
     assert "| 10.50 (2 of 4 runs) |" in text
     assert "| 10.50 |" in text
+
+
+def test_a_mean_of_some_of_the_planned_runs_is_never_the_best():
+    named = {"dataset": "a", "parameters": "{}", "kernel": "linear", "planned": 4}
+    errors = (("mine", 2, 8.5), ("mpu", 4, 9.5), ("dcd", 4, 10.5))
+    made = summaries(
+        named | {"solver": solver, "count": count, "test_error_percent_mean": e} for solver, count, e in errors
+    )
+    text = export._text(made, "md", export.Shape(bold_best=True))
+    assert "| 8.50 (2 of 4 runs) |" in text
+    assert "| **9.50** |" in text

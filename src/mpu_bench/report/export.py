@@ -177,7 +177,7 @@ def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[
     cells = []
     for row in rows:
         text = column.text(row)
-        is_best = text == best.get(row.dataset) and row.solver not in parts.OPTIMA and not row.earlier
+        is_best = text == best.get(row.dataset) and row in _competing([row])
         is_marked = text and shape.rows and column.quantity.is_seconds and row.disturbed_runs
         partly = f" ({row.count} of {row.planned} runs)" if row.count < row.planned else ""
         cell = text and text + column.spread(row) + partly + (f" {naming.DISTURBED}" if is_marked else "")
@@ -187,7 +187,7 @@ def _cells(column: naming.Shown, rows: Sequence[Summary], shape: Shape) -> list[
 
 def _best(column: naming.Shown, rows: Sequence[Summary]) -> str:
     """Return the best mean of a dataset as it is written; empty for a single one, and where they do not compare."""
-    measured = [row for row in parts.contestants(rows) if column.mean(row) is not None and not row.earlier]
+    measured = [row for row in _competing(rows) if column.mean(row) is not None]
     means = [mean for row in measured if (mean := column.mean(row)) is not None]
     is_open = column.quantity.is_seconds and any(row.disturbed_runs for row in rows)
     is_open |= not parts.is_comparable(column.quantity.name, measured)
@@ -195,6 +195,11 @@ def _best(column: naming.Shown, rows: Sequence[Summary]) -> str:
     ways = {naming.better_way(column.quantity.name, row) for row in measured}  # of the rows of its problem
     best = {"lower": min, "higher": max}.get(ways.pop()) if len(ways) == 1 else None
     return column.quantity.text(best(means)) if best and len(means) > 1 and not is_open else ""
+
+
+def _competing(rows: Sequence[Summary]) -> list[Summary]:
+    """Return the rows of which one may be the best: means of other runs, or of some of them, do not compare."""
+    return [row for row in parts.contestants(rows) if row.count == row.planned and not row.earlier]
 
 
 def _heading(word: str, rows: Sequence[Summary]) -> str:
