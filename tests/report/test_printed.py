@@ -53,7 +53,7 @@ def test_seconds_stand_beside_their_ratio():
                  count=5, verdict=Verdict.REPRODUCED, seconds="0.021")  # fmt: skip
     table = printed.table("mpu-table2", [ratio])
     assert table.rows[0][1].measured == (
-        Measured("0.021", Verdict.REPRODUCED, "reproduced: 0.94 of dcd's, printed 0.5"),
+        Measured("0.021", Verdict.REPRODUCED, "reproduced: 0.94 of dcd's, reported 0.5"),
     )
 
 

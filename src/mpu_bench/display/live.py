@@ -396,7 +396,7 @@ class Display:
 
 
 def _progress_words(progress: Progress) -> str:
-    words = [f"{progress.passes:.3g} passes", f"{progress.seconds:.1f} s"]
+    words = [f"{progress.passes:.3g} epochs", f"{progress.seconds:.1f} s"]
     if progress.objective is not None:
         words.append(f"objective {progress.objective:.4g}")
     if progress.gap is not None:

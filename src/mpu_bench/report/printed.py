@@ -234,7 +234,7 @@ def _ratio(cell: Cell) -> str:
         return ""
     if cell.measured is None or cell.published is None:
         return verdict_text(cell)
-    ratios = f"{cell.measured:.3g} of {cell.over}'s, printed {cell.published:.3g}"
+    ratios = f"{cell.measured:.3g} of {cell.over}'s, reported {cell.published:.3g}"
     return f"{verdict_text(cell)}: {ratios}"
 
 

@@ -288,7 +288,7 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
     cell = replace(cell, measured=None, measured_std=None)  # seconds alone are no ratio
     named = [line for line in published.table(cell.table) if _is_reference(line, printed, other)]
     if len(named) != 1:
-        return replace(cell, remark=f"{other} is not printed beside it")
+        return replace(cell, remark=f"{other} is not reported beside it")
     others = [result for result in rows if result.count and _answers_peer(result, named[0], row)]
     if len(others) != 1:
         return replace(cell, remark=f"{other} was {'run with several settings' if others else 'not run'}")
