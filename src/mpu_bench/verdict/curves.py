@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,9 +22,9 @@ from mpu_bench.verdict.points import (
     Point,
     alike,
     curve_at,
+    each_point,
     error_of_curve,
     name_of,
-    points_of,
     selected,
     stopped_before,
     tolerance_of,
@@ -38,10 +38,9 @@ _GRID_POINTS = 200  # of a log axis, at which two curves are compared
 Array = NDArray[np.float64]
 
 
-@points_of.register
-def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: CurveStatement, evidence: Evidence) -> Iterator[Point]:
     """Compare step curves: each keeps its last value until the next checkpoint."""
-    points = []
     for point, where in itertools.product(list(statement.points()), statement.than):
         other = words_of(where)
         name = name_of(point, other)
@@ -49,13 +48,13 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         of, than = (_curve(statement, side, evidence.samples_test_rows) for side in rows)
         n = max((run.n or 0 for run in selected(evidence.runs, Where(), point)), default=0)
         if of is None or than is None or not n:
-            points.append(Point(name, Verdict.NOT_RUN))
+            yield Point(name, Verdict.NOT_RUN)
             continue
         runs = list(map(runs_of, rows))
         axes = (statement.quantity, statement.against)
         reasons = (why_disturbed(quantity, *runs) or why_not_comparable(quantity, other, *runs) for quantity in axes)
         if reason := next(filter(None, reasons), ""):
-            points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
+            yield Point(name, Verdict.NOT_COMPARABLE, reason)
             continue
         end, after = float(of.x[-1]), partial(_after, rows[0], statement.against)
         first = max(of.x[0], than.x[0], _position(statement.start, n, end, after) or 0.0)
@@ -63,13 +62,12 @@ def _(statement: CurveStatement, evidence: Evidence) -> list[Point]:
         short = _why_short(statement, rows, up_to or 0.0)
         last = up_to if up_to is not None and not short else min(end, than.x[-1], up_to or math.inf)
         if first >= last:
-            points.append(Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common"))
+            yield Point(name, Verdict.NOT_RUN, "the curves have no part of the axis in common")
             continue
         verdict, words, p_value = _along_the_axis(statement, of, than, np.geomspace(first, last, _GRID_POINTS))
         if short and verdict is not Verdict.CONTRADICTED:
             verdict, words = Verdict.INCONCLUSIVE, f"{words}; {short}"
-        points.append(Point(name, verdict, words, p_value))
-    return points
+        yield Point(name, verdict, words, p_value)
 
 
 def _why_short(statement: CurveStatement, rows: Sequence[Sequence[Summary]], up_to: float) -> str:
@@ -170,16 +168,13 @@ def _p_over_axis(excess: Array, errors: Array, of: Curve, than: Curve, positions
     return float(min(1.0, np.unique(positions, axis=1).shape[1] * stdtr(freedom, -(excess / errors).max())))
 
 
-@points_of.register
-def _(statement: CriticalStatement, evidence: Evidence) -> list[Point]:
-    points = []
+@each_point.register
+def _(statement: CriticalStatement, evidence: Evidence) -> Iterator[Point]:
     for point in statement.points():
         rows = _curve_rows(statement, evidence, statement.of, point)
-        if (curve := _curve(statement, rows)) is None:
-            points.append(Point(name_of(point), Verdict.NOT_RUN))
-            continue
-        points.append(Point(name_of(point), *_at_critical_point(statement, curve, rows)))
-    return points
+        curve = _curve(statement, rows)
+        outcome = (Verdict.NOT_RUN, "") if curve is None else _at_critical_point(statement, curve, rows)
+        yield Point(name_of(point), *outcome)
 
 
 def _at_critical_point(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, singledispatch
 from statistics import fmean
@@ -92,9 +92,14 @@ class Evidence(NamedTuple):
 NO_EVIDENCE = Evidence()
 
 
-@singledispatch
 def points_of(statement: Any, evidence: Evidence) -> list[Point]:
     """Return the points that a statement ranges over, with what the evidence says at each."""
+    return list(each_point(statement, evidence))
+
+
+@singledispatch
+def each_point(statement: Any, evidence: Evidence) -> Iterator[Point]:
+    """Yield the same; a function for each kind of statement."""
     raise NotImplementedError(statement.kind)
 
 

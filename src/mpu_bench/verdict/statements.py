@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -24,7 +24,7 @@ from mpu_bench.config.rules import (
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import QUANTITIES, Record, is_accuracy
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable
-from mpu_bench.results.means import Summary, along
+from mpu_bench.results.means import Summary, along, grouped
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import is_within, rules
@@ -38,9 +38,9 @@ from mpu_bench.verdict.points import (
     apart_of,
     compared,
     curve_at,
+    each_point,
     logarithms,
     name_of,
-    points_of,
     runs_at,
     sample_at,
     sample_of,
@@ -99,23 +99,21 @@ def _both(sides: Sequence[Sample], statement: OrderStatement | AlikeStatement, o
     return f"{means[0]} to " + (f"{means[1]} of {other}" if " " in other else f"{other}'s {means[1]}") + rows
 
 
-@points_of.register
-def _(statement: OrderStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: OrderStatement, evidence: Evidence) -> Iterator[Point]:
     sign = 1.0 if statement.kind == "lower" else -1.0
-    points = []
     factors = (statement.by_factor, 1.0) if sign > 0 else (1.0, statement.by_factor)
     for name, other, *both in _samples(statement, evidence):
         of, than = map(scaled, both, factors)
         if reason := why_not_judged(statement.quantity, other, of, than):
-            points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
-            continue
-        apart = apart_of(of, than)
-        signed = apart and apart._replace(mean=sign * apart.mean + statement.slack)
-        words = _both(compared(*both), statement, other) if apart else of.missing or than.missing
-        floor = _floor(statement, compared(of, than)[1].mean) if apart else 0.0
-        beyond_noise = statement.most or of.test_rows > 0
-        points.append(Point(name, verdict_at(signed, floor, beyond_noise=beyond_noise), words, p_value_of(signed)))
-    return points
+            yield Point(name, Verdict.NOT_COMPARABLE, reason)
+        elif (apart := apart_of(of, than)) is None:
+            yield Point(name, Verdict.NOT_RUN, of.missing or than.missing)
+        else:
+            signed = apart._replace(mean=sign * apart.mean + statement.slack)
+            floor, beyond_noise = _floor(statement, compared(of, than)[1].mean), statement.most or of.test_rows > 0
+            verdict = verdict_at(signed, floor, beyond_noise=beyond_noise)
+            yield Point(name, verdict, _both(compared(*both), statement, other), p_value_of(signed))
 
 
 def _floor(statement: OrderStatement | TrendStatement, value: float) -> float:
@@ -136,40 +134,36 @@ def _samples(
         yield name_of(point, other if len(statement.than) > 1 else ""), other, of, than
 
 
-@points_of.register
-def _(statement: AlikeStatement, evidence: Evidence) -> list[Point]:
-    points = []
+@each_point.register
+def _(statement: AlikeStatement, evidence: Evidence) -> Iterator[Point]:
     for name, other, of, than in _samples(statement, evidence):
         if reason := why_not_judged(statement.quantity, other, of, than):
-            points.append(Point(name, Verdict.NOT_COMPARABLE, reason))
-            continue
-        if not of.values or not than.values:
-            points.append(Point(name, Verdict.NOT_RUN, of.missing or than.missing))
-            continue
-        sides = compared(of, than)
-        if statement.within_factor is not None:
-            apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
+            yield Point(name, Verdict.NOT_COMPARABLE, reason)
+        elif not of.values or not than.values:
+            yield Point(name, Verdict.NOT_RUN, of.missing or than.missing)
         else:
-            apart = apart_of(of, than)
-            allowed = statement.within or alike(statement.quantity, sides[1].mean)
-        verdict = _near(apart, allowed) if apart else Verdict.INCONCLUSIVE  # 0 is no number of times of another
-        points.append(Point(name, verdict, _both(sides, statement, other)))
-    return points
+            sides = compared(of, than)
+            if statement.within_factor is not None:
+                apart, allowed = apart_of(logarithms(of), logarithms(than)), math.log(statement.within_factor)
+            else:
+                apart, allowed = apart_of(of, than), statement.within or alike(statement.quantity, sides[1].mean)
+            verdict = _near(apart, allowed) if apart else Verdict.INCONCLUSIVE  # 0 is no number of times of another
+            yield Point(name, verdict, _both(sides, statement, other))
 
 
-@points_of.register
-def _(statement: NumberStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: NumberStatement, evidence: Evidence) -> Iterator[Point]:
     """Set each point beside a number that the text gives roughly."""
     assert isinstance(statement.printed, float)
     assert statement.within is not None
-    points = []
     for point in statement.points():
         sample = sample_at(statement, evidence, point)
         apart = difference(sample.values, dict.fromkeys(sample.values, statement.printed), (sample.certain, True))
-        words = f"{_number(sample.mean, statement.quantity)}" if apart else ""
-        apart = apart and with_variance(apart, sample.variance)
-        points.append(Point(name_of(point), _near(apart, statement.within) if apart else Verdict.NOT_RUN, words))
-    return points
+        if apart is None:
+            yield Point(name_of(point), Verdict.NOT_RUN)
+        else:
+            verdict = _near(with_variance(apart, sample.variance), statement.within)
+            yield Point(name_of(point), verdict, _number(sample.mean, statement.quantity))
 
 
 def _near(between: Difference, allowed: float) -> Verdict | None:
@@ -180,31 +174,31 @@ def _near(between: Difference, allowed: float) -> Verdict | None:
     return None if is_within(abs(between.least), allowed) else Verdict.CONTRADICTED
 
 
-@points_of.register
-def _(statement: TrendStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: TrendStatement, evidence: Evidence) -> Iterator[Point]:
     sign = 1.0 if statement.kind == "rising" else -1.0
-    series: dict[str, list[Entry]] = {}
-    for point in statement.points():
-        rest = {name: value for name, value in point.items() if name != statement.along}
-        series.setdefault(name_of(rest), []).append(Entry(point, sample_at(statement, evidence, point)))
-    points = []
-    for name, entries in series.items():
+    for name, members in _by_rest(statement, [statement.along]).items():
+        entries = [Entry(point, sample_at(statement, evidence, point)) for point in members]
         for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
             low, high = before.sample, after.sample
             if reason := why_not_judged(statement.quantity, name_of(before.point), low, high):
-                points.append(Point(whole, Verdict.NOT_COMPARABLE, reason))
-                continue
-            if (apart := apart_of(low, high)) is None:
-                points.append(Point(whole, Verdict.NOT_RUN, low.missing or high.missing))
-                continue
-            low, high = compared(low, high)
-            signed = apart._replace(mean=sign * apart.mean)
-            beyond_noise = statement.most or low.test_rows > 0
-            verdict = verdict_at(signed, _floor(statement, low.mean), beyond_noise=beyond_noise)
-            points.append(Point(whole, verdict, f"{low.mean:.4g} to {high.mean:.4g}"))
-    return points
+                yield Point(whole, Verdict.NOT_COMPARABLE, reason)
+            elif (apart := apart_of(low, high)) is None:
+                yield Point(whole, Verdict.NOT_RUN, low.missing or high.missing)
+            else:
+                low, high = compared(low, high)
+                floor, beyond_noise = _floor(statement, low.mean), statement.most or low.test_rows > 0
+                verdict = verdict_at(apart._replace(mean=sign * apart.mean), floor, beyond_noise=beyond_noise)
+                yield Point(whole, verdict, f"{low.mean:.4g} to {high.mean:.4g}")
+
+
+def _by_rest(statement: TrendStatement | SlopeStatement, along: Collection[str]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the points of a statement by what is the same for a series of them: all but what it goes along."""
+    return grouped(
+        statement.points(), lambda point: name_of({name: point[name] for name in point if name not in along})
+    )
 
 
 def _ends(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -223,23 +217,15 @@ def _steps(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
             before = entry
 
 
-@points_of.register
-def _(statement: SlopeStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: SlopeStatement, evidence: Evidence) -> Iterator[Point]:
     """Fit the slope for each seed: their scatter is its standard error. All points of one fit say what it says."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for point in statement.points():
-        rest = {name: value for name, value in point.items() if name not in _PLACES.get(statement.against, ())}
-        groups.setdefault(name_of(rest), []).append(point)
-    points = []
-    for members in groups.values():
-        if reason := _why_no_slope(statement, evidence, members):
-            points += [Point(name_of(member), Verdict.NOT_COMPARABLE, reason) for member in members]
-            continue
-        outcome = _slope(statement, evidence, members)
+    for members in _by_rest(statement, _PLACES.get(statement.against, ())).values():
+        reason = _why_no_slope(statement, evidence, members)
+        outcome = (Verdict.NOT_COMPARABLE, reason) if reason else _slope(statement, evidence, members)
         for member in members:
-            is_there = selected(evidence.runs, statement.of, member)
-            points.append(Point(name_of(member), *(outcome if is_there else (Verdict.NOT_RUN, ""))))
-    return points
+            is_there = reason or selected(evidence.runs, statement.of, member)
+            yield Point(name_of(member), *(outcome if is_there else (Verdict.NOT_RUN, "")))
 
 
 def _slope(
@@ -306,10 +292,9 @@ def _curve_part(statement: SlopeStatement, evidence: Evidence, point: Mapping[st
     return [x for x, _ in rows], [y for _, y in rows]
 
 
-@points_of.register
-def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: BoundStatement, evidence: Evidence) -> Iterator[Point]:
     """Ask it of every run: a theorem has no noise."""
-    points = []
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
         pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
@@ -317,8 +302,7 @@ def _(statement: BoundStatement, evidence: Evidence) -> list[Point]:
         most = max(ratios, default=math.nan)
         result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
         words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
-        points.append(Point(name_of(point), result, words))
-    return points
+        yield Point(name_of(point), result, words)
 
 
 def _share_of(value: float, bound: float) -> float:
@@ -330,17 +314,16 @@ def _share_of(value: float, bound: float) -> float:
 
 def _bound(against: Sequence[str | float], row: Record) -> float | None:
     """Return the product of numbers, quantities and parameters of a run; None where it has not all of them."""
-    factors: list[Any] = []
-    for factor in against:
-        if not isinstance(factor, str):
-            factors.append(factor)
-        else:
-            factors.append(row.value(factor) if hasattr(row, factor) else parameters_in(row.parameters).get(factor))
+    parameters = parameters_in(row.parameters)
+    factors: list[Any] = [
+        factor if not isinstance(factor, str) else row.value(factor) if hasattr(row, factor) else parameters.get(factor)
+        for factor in against
+    ]
     return math.prod(factors) if None not in factors else None
 
 
-@points_of.register
-def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
+@each_point.register
+def _(statement: SignificantStatement, evidence: Evidence) -> Iterator[Point]:
     """Test over the datasets and splits that all solvers have; a dataset is a point, the outcome that of the test."""
     values: dict[str, list[float]] = {}
     sides: dict[str, list[list[Record]]] = {}
@@ -356,12 +339,11 @@ def _(statement: SignificantStatement, evidence: Evidence) -> list[Point]:
     reasons = _why_not_ranked(statement, sides)
     tested = [values[dataset] for dataset in values if dataset not in reasons]
     result, words = _tested(statement, np.array(tested, float)) if len(tested) > 1 else (Verdict.NOT_RUN, "")
-    return [
-        Point(dataset, Verdict.NOT_COMPARABLE, reasons[dataset])
-        if dataset in reasons
-        else Point(dataset, *((result, words) if dataset in values else (Verdict.NOT_RUN, "")))
-        for dataset in statement.datasets
-    ]
+    for dataset in statement.datasets:
+        if dataset in reasons:
+            yield Point(dataset, Verdict.NOT_COMPARABLE, reasons[dataset])
+        else:
+            yield Point(dataset, *((result, words) if dataset in values else (Verdict.NOT_RUN, "")))
 
 
 def _why_not_ranked(statement: SignificantStatement, sides: Mapping[str, Sequence[Sequence[Record]]]) -> dict[str, str]:
