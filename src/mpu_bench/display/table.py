@@ -14,7 +14,7 @@ from mpu_bench.report import tables
 from mpu_bench.report.tables import Table
 from mpu_bench.results import machines, naming
 from mpu_bench.results.folder import ResultsFolder
-from mpu_bench.results.means import Summary, by_dataset
+from mpu_bench.results.means import Summary, by_dataset, grouped
 from mpu_bench.results.naming import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
 
@@ -137,13 +137,10 @@ def remarks(
 
 def _changes(records: Sequence[Record]) -> list[str]:
     """Return the changes from the config, and the solvers that they affect."""
-    solvers: dict[str, list[str]] = {}
-    for record in records:
-        if record.overridden and not record.trial:
-            solvers.setdefault(record.overridden, []).append(record.solver)
+    changed = (record for record in records if record.overridden and not record.trial)
     return [
-        f"changed from the config: {changes} (for {', '.join(dict.fromkeys(named))})"
-        for changes, named in solvers.items()
+        f"changed from the config: {changes} (for {', '.join(dict.fromkeys(run.solver for run in runs))})"
+        for changes, runs in grouped(changed, lambda record: record.overridden).items()
     ]
 
 

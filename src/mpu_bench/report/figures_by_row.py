@@ -74,9 +74,8 @@ def _rank_panel(quantity: str, title: str, rows: Sequence[Row], styles: Mapping[
 
 def _ranked_solvers(rows: Sequence[Row]) -> list[str]:
     """Return the solvers of the largest table without holes, found by leaving out who has the fewest datasets."""
-    datasets: dict[str, set[str]] = {}
-    for row in rows:
-        datasets.setdefault(row.solver, set()).add(row.dataset)
+    of_solvers = grouped(rows, lambda row: row.solver)
+    datasets = {solver: {row.dataset for row in of_solver} for solver, of_solver in of_solvers.items()}
     left, best, most_values = list(datasets), list[str](), 0
     while len(left) >= _MIN_RANKED:
         common = len(set.intersection(*(datasets[solver] for solver in left)))
@@ -276,13 +275,11 @@ def against_parameter(rows: Sequence[Row], _curves: Sequence[Row], _against: str
 
 
 def _is_swept(rows: Sequence[Row], name: str) -> bool:
-    numbers: dict[tuple[str, str], set[float]] = {}
-    for row in rows:
-        number = parameters_in(row.parameters).get(name)
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            return False
-        numbers.setdefault((row.dataset, row.solver), set()).add(number)
-    return bool(numbers) and all(len(tried) >= _MIN_LENGTHS for tried in numbers.values())
+    every = [(row.dataset, row.solver, parameters_in(row.parameters).get(name)) for row in rows]
+    if any(isinstance(number, bool) or not isinstance(number, int | float) for *_, number in every):
+        return False
+    tried = grouped(set(every), lambda entry: entry[:2])
+    return bool(tried) and all(len(numbers) >= _MIN_LENGTHS for numbers in tried.values())
 
 
 def _parameter_panel(rows: Sequence[Row], name: str, quantity: str) -> Panel:
@@ -352,10 +349,9 @@ def _accuracy_bars(rows: Sequence[Row], datasets: Sequence[str]) -> Panel:
 
 def _bar_panel(title: str, label: str, rows: Sequence[Row], datasets: Sequence[str], quantity: str) -> Panel:
     varied = parts.varying(rows)
-    groups: dict[str, dict[int, Row]] = {}
-    for row in rows:
-        groups.setdefault(parts.label(row, varied), {})[datasets.index(row.dataset)] = row
-    series = [drawn for name, points in groups.items() for drawn in _bars_of(name, points, quantity)]
+    groups = grouped(rows, lambda row: parts.label(row, varied))
+    points = {name: {datasets.index(row.dataset): row for row in of_label} for name, of_label in groups.items()}
+    series = [drawn for name in points for drawn in _bars_of(name, points[name], quantity)]
     return Panel(title, "", label, tuple(series), x_log=False, y_log=True, categories=tuple(datasets))
 
 

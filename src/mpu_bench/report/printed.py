@@ -15,6 +15,7 @@ from mpu_bench.document import Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import is_seconds, quantity_of
 from mpu_bench.report.tables import Measured, Reported, Table
+from mpu_bench.results.means import grouped
 from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in, remark_text, verdict_text
 from mpu_bench.verdict.verdict import Verdict
 
@@ -92,9 +93,7 @@ def table(name: str, cells: Sequence[Cell], others: Sequence[tuple[str, Cell]] =
         return None
     of_table += [(experiment, cell) for experiment, cell in others if cell.table == name]
     layout, rows = layouts()[name], list(enumerate(published.table(name), start=1))
-    lines: dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]] = {}
-    for number, row in rows:
-        lines.setdefault(_entry_names(row, layout, rows), []).append((number, row))
+    lines = grouped(rows, lambda numbered: _entry_names(numbered[1], layout, rows))
     across = _across(layout, rows)
     shown = [_line(entry_names, inside, layout, across, of_table) for entry_names, inside in lines.items()]
     sides = [*layout.lines, *layout.facts, *layout.words]

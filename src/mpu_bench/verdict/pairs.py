@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from mpu_bench import solvers
 from mpu_bench.core.solver import types_of
 from mpu_bench.quantities import Record, is_seconds
+from mpu_bench.results.means import grouped
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict.judge import rules
 
@@ -22,11 +23,8 @@ _Value = TypeVar("_Value")
 
 def by_pair(rows: Iterable[Record], quantity: str) -> dict[Any, float]:
     """Return a quantity by split and seed, without disturbed seconds; of several rows of one seed the mean."""
-    values: dict[Any, list[float]] = {}
-    for row in rows:
-        if (value := row.judged(quantity)) is not None:
-            values.setdefault(row.pair, []).append(value)
-    return {key: fmean(several) for key, several in values.items()}
+    known = grouped((row for row in rows if row.judged(quantity) is not None), lambda row: row.pair)
+    return {pair: fmean(row.judged(quantity) for row in several) for pair, several in known.items()}
 
 
 def is_deterministic(rows: Sequence[Record]) -> bool:
@@ -99,10 +97,9 @@ def _at_seeds_of(
     beside: Mapping[Any, _Value], values: Mapping[Any, _Value], mean: Callable[[Sequence[_Value]], _Value]
 ) -> Mapping[Any, _Value]:
     """Return the mean of each split at all seeds that the other side has of it; the values where it has no split."""
-    by_split: dict[Any, list[_Value]] = {}
-    for (split, _), value in values.items():
-        by_split.setdefault(split, []).append(value)
-    return {pair: mean(by_split[pair[0]]) for pair in beside if pair[0] in by_split} or values
+    by_split = grouped(values, lambda pair: pair[0])
+    of_split = {split: mean([values[pair] for pair in pairs]) for split, pairs in by_split.items()}
+    return {pair: of_split[pair[0]] for pair in beside if pair[0] in of_split} or values
 
 
 class Difference(NamedTuple):

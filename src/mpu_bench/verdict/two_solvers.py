@@ -14,6 +14,7 @@ what is paired is the mean of each, and the test is Wilcoxon's, as in `rank_test
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.quantities import QUANTITIES, Record
 from mpu_bench.results.machines import comparable, why_disturbed
+from mpu_bench.results.means import grouped
 from mpu_bench.results.naming import better_way, function_of
 from mpu_bench.scaled import parameters_in, short
 from mpu_bench.verdict.pairs import is_certain, partners
@@ -193,18 +195,19 @@ class Sides:
     def only_in(self, side: Literal[0, 1]) -> list[str]:
         """Return which runs of one side have no partner: datasets, or settings and seeds of one."""
         paired = {id(pair[side]) for both in self._blocks.values() for pair in _partners(*both)}
-        alone: dict[str, list[str]] = {}
-        for run in self._sides[side]:
-            if id(run) not in paired:
-                setting = self._settings[id(run)]
-                words = [*(f"{name}={value}" for name, value in setting.items()), f"seed={run.seed}"]
-                if run.split:
-                    words.insert(0, f"split={run.split}")
-                alone.setdefault(run.dataset, []).append(" ".join(words))
         common = {dataset for dataset, _ in self._blocks}
+        alone = grouped((run for run in self._sides[side] if id(run) not in paired), lambda run: run.dataset)
         return [
-            f"{dataset} ({_shortened(words)})" if dataset in common else dataset for dataset, words in alone.items()
+            f"{dataset} ({_shortened(list(map(self._words, runs)))})" if dataset in common else dataset
+            for dataset, runs in alone.items()
         ]
+
+    def _words(self, run: Record) -> str:
+        """Return what tells a run apart on its dataset."""
+        named = {"split": run.split} if run.split else {}
+        return " ".join(
+            f"{name}={value}" for name, value in (named | self._settings[id(run)] | {"seed": run.seed}).items()
+        )
 
     def unlike(self) -> list[str]:
         """Return which parameters, or sizes of the data, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
@@ -280,11 +283,9 @@ def _check_pairs(runs: Sequence[Record]) -> None:
 
 def _varying(runs: Sequence[Record], settings: Mapping[int, Mapping[str, str]]) -> set[str]:
     """Return what has several values on one dataset."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for run in runs:
-        for name, value in settings[id(run)].items():
-            values.setdefault((run.dataset, name), set()).add(value)
-    return {name for (_, name), several in values.items() if len(several) > 1}
+    values = {(run.dataset, name, value) for run in runs for name, value in settings[id(run)].items()}
+    counts = Counter((dataset, name) for dataset, name, _ in values)
+    return {name for (_, name), count in counts.items() if count > 1}
 
 
 def _shortened(words: Sequence[str], limit: int = 5) -> str:
@@ -300,21 +301,17 @@ def _partners(first: Sequence[Record], second: Sequence[Record], quantity: str =
 
 def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> tuple[_Array, str, str]:
     """Return the pairs of a quantity, shape (N, 2), what each is of, a seed or a split, and how many have no ratio."""
-    by_split: dict[str, list[tuple[float, float]]] = {}
-    left = 0
-    for one, other in _partners(first, second, quantity):
-        a, b = one.judged(quantity), other.judged(quantity)
-        if a is None or b is None or not comparable(quantity, [one], [other]):
-            continue
-        if quantity == "objective" and function_of(one) != function_of(other):
-            continue
-        if _is_difference(quantity) or min(a, b) > 0:
-            by_split.setdefault(one.split or "", []).append((a, b))
-        else:
-            left += 1
-    several = len(by_split) > 1
-    means = [[fmean(side) for side in zip(*pairs, strict=True)] for pairs in by_split.values()]
-    pairs = means if several else [pair for of_split in by_split.values() for pair in of_split]
+    alike = [
+        (one.split, (one.judged(quantity), other.judged(quantity)))
+        for one, other in _partners(first, second, quantity)
+        if comparable(quantity, [one], [other]) and (quantity != "objective" or function_of(one) == function_of(other))
+    ]
+    known = [(split, pair) for split, pair in alike if None not in pair]
+    usable = [(split, pair) for split, pair in known if _is_difference(quantity) or min(pair) > 0]
+    by_split = grouped(usable, lambda entry: entry[0] or "").values()
+    several, left = len(by_split) > 1, len(known) - len(usable)
+    means = [[fmean(side) for side in zip(*(pair for _, pair in entries), strict=True)] for entries in by_split]
+    pairs = means if several else [pair for _, pair in usable]
     words = f"without {left} pairs of numbers that are not all above 0" if left else ""
     return np.array(pairs, np.float64).reshape(len(pairs), 2), "split" if several else "seed", words
 
