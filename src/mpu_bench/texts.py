@@ -116,6 +116,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words: ``1 run``, ``2 runs``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def duration(seconds: float) -> str:
     """Return seconds as people say them, in one unit: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 100:

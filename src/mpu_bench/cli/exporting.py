@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from mpu_bench.cli.options import FAILED, say, write
-from mpu_bench.cli.predicting import check_free, pieces_of
+from mpu_bench.cli.predicting import Piece, check_free, pieces_of
 from mpu_bench.core.models import labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.data.download.cache import DataDirectory
@@ -137,23 +137,19 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: Da
             return None
         features = np.ascontiguousarray(model.vectors[:row_limit].toarray(), np.float32)
         return RowsAtHand(None, features, saved.model.scores(Dense(features)))
-    numbers: list[Any] = []
-    features_of: list[Any] = []
-    scores: list[Any] = []
-    total, whole = 0, True
+    pieces, whole = list[Piece](), True
     for piece in pieces_of(saved, data, None, labelled=False, home=home):
-        if total >= row_limit:
+        if sum(map(len, pieces)) >= row_limit:
             whole = False
             break
-        features_of.append(dense_features(piece.rows, saved.features))
-        numbers.append(None if piece.raw is None else model.numbers(piece.raw))
-        scores.append(saved.model.scores(piece.rows))
-        total += len(piece)
-    if not total:
+        pieces.append(piece)
+    if not pieces:
         return None
-    raw = None if numbers[0] is None else np.concatenate(numbers)[:row_limit]
-    whole = whole and total <= row_limit
-    return RowsAtHand(raw, np.concatenate(features_of)[:row_limit], np.concatenate(scores)[:row_limit], whole)
+    is_raw, whole = pieces[0].raw is not None, whole and sum(map(len, pieces)) <= row_limit
+    numbers = np.concatenate([model.numbers(piece.raw) for piece in pieces])[:row_limit] if is_raw else None
+    features = np.concatenate([dense_features(piece.rows, saved.features) for piece in pieces])[:row_limit]
+    scores = np.concatenate([saved.model.scores(piece.rows) for piece in pieces])[:row_limit]
+    return RowsAtHand(numbers, features, scores, whole)
 
 
 def _compared(

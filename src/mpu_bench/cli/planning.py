@@ -8,14 +8,13 @@ from rich.filesize import decimal
 
 from mpu_bench.cli.listing import columns
 from mpu_bench.data.download.cache import RemoteFile, shown
-from mpu_bench.display.live import number_of_runs
 from mpu_bench.display.terminal import Terminal, reason
 from mpu_bench.experiment.estimates import Estimate
 from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.outlook import HAS_RESULT, UNAVAILABLE, Outlook
 from mpu_bench.experiment.run import Names
 from mpu_bench.experiment.runner import ChosenRuns
-from mpu_bench.texts import duration
+from mpu_bench.texts import counted, duration
 
 _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
 _LONGEST_REASON = 40  # letters; more of it stands in the results
@@ -51,7 +50,7 @@ def print_plan(chosen: ChosenRuns, console: Terminal) -> None:
         console.tell(f"to download: {file.name} ({size}) from {where}")
     without = f", {len(outlook.obstacles)} unavailable" if outlook.obstacles else ""
     console.tell(
-        f"{number_of_runs(len(outlook.runs))}, {outlook.done} finished{without}; results folder: {chosen.folder}"
+        f"{counted(len(outlook.runs), 'run')}, {outlook.done} finished{without}; results folder: {chosen.folder}"
     )
     _tell_estimate(outlook.estimate, console)
     if files := outlook.missing:
@@ -67,7 +66,7 @@ def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
     if estimate.unknown:
         few = f"{known}; unknown for {estimate.unknown} runs"
         known = few if estimate.unknown < estimate.runs else "training time unknown"
-    console.tell(f"to do: {number_of_runs(estimate.runs)}, {known}")
+    console.tell(f"to do: {counted(estimate.runs, 'run')}, {known}")
     if estimate.reported_runs:
         reported = f"the papers report {_brief(estimate.reported)} on their machines"
         console.tell(f"for {estimate.reported_runs} runs of unknown time {reported}")

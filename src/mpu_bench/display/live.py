@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,8 +21,8 @@ from mpu_bench.display.terminal import Terminal, reason, screen_on, styled
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Names, Run
 from mpu_bench.experiment.runner import Listener, Todo
-from mpu_bench.quantities import Record, RunStatus
-from mpu_bench.texts import duration
+from mpu_bench.quantities import DECLARED, Record, RunStatus
+from mpu_bench.texts import counted, duration
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -171,7 +171,7 @@ class Overall:
         words = [f"{self.ended - self.failed} done"]
         words += [f"{self.failed} failed"] if self.failed else []
         words += [f"{self.total - self.ended} not run"] if self.ended < self.total else []
-        return f"{number_of_runs(self.total)}: {', '.join(words)}, in {duration(time.monotonic() - self._began)}"
+        return f"{counted(self.total, 'run')}: {', '.join(words)}, in {duration(time.monotonic() - self._began)}"
 
 
 def _group(run: Run) -> Group:
@@ -182,11 +182,6 @@ def _settings(run: Run) -> tuple[object, ...]:
     """Return the same for runs that take about as long: they differ in their seed, or in what a trial holds out."""
     described = [words for name, words in run.described.items() if name not in ("seed", "trial")]
     return (_group(run), run.trial is None, *described)
-
-
-def number_of_runs(count: int) -> str:
-    """Return a number of runs in words."""
-    return "1 run" if count == 1 else f"{count} runs"
 
 
 _LINES_BESIDES = 4  # the headings, two lines below, and the one of the cursor
@@ -237,30 +232,27 @@ def _table(lines: Mapping[Group, Tally], width: int) -> Table:
     names = ["dataset", "solver"] if has_datasets else ["solver"]
     for heading in names:
         table.add_column(heading, no_wrap=True, overflow="ellipsis")
-    numbers = (
-        ["done", "failed"] if width < _NARROW else ["done", "running", "failed", "training seconds", "test error, %"]
-    )
+    numbers = ["done", "failed"] if width < _NARROW else list(_NUMBERS)
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     for group, tally in lines.items():
         style = "bold" if tally.running else ""
-        cells = [*group[2 - len(names) :], *(_cell(heading, tally) for heading in numbers)]
+        cells = [*group[2 - len(names) :], *(_NUMBERS[heading](tally) for heading in numbers)]
         table.add_row(*(styled(cell, style) for cell in cells))
     return table
 
 
-def _cell(heading: str, tally: Tally) -> str:
-    match heading:
-        case "done":
-            return f"{tally.done}/{tally.total}"
-        case "running":
-            return str(tally.running or "")
-        case "failed":
-            return str(len(tally.records) - tally.done or "")
-        case "training seconds":
-            return "" if (seconds := tally.mean("train_seconds")) is None else f"{seconds:.3g}"
-        case _:
-            return "" if (error := tally.mean("test_error")) is None else f"{100 * error:.2f}"
+def _mean(quantity: str) -> Callable[[Tally], str]:
+    return lambda tally: DECLARED[quantity].text(tally.mean(quantity))
+
+
+#: columns of the table
+_NUMBERS: dict[str, Callable[[Tally], str]] = {
+    "done": lambda tally: f"{tally.done}/{tally.total}",
+    "running": lambda tally: str(tally.running or ""),
+    "failed": lambda tally: str(len(tally.records) - tally.done or ""),
+    **{DECLARED[quantity].heading: _mean(quantity) for quantity in ("train_seconds", "test_error")},
+}
 
 
 def _how_far(overall: Overall, width: int) -> Table:
@@ -348,7 +340,7 @@ class Display:
         self._names, self._overall = Names(todo.plan), Overall(todo.runs, todo.seconds)
         if todo.finished:
             self._console.tell(
-                f"{number_of_runs(todo.finished)} finished before, {number_of_runs(len(todo.runs))} to do"
+                f"{counted(todo.finished, 'run')} finished before, {counted(len(todo.runs), 'run')} to do"
             )
         if todo.runs and self._has_table:
             self._start()
@@ -397,22 +389,20 @@ class Display:
 
 def _progress_words(progress: Progress) -> str:
     words = [f"{progress.passes:.3g} epochs", f"{progress.seconds:.1f} s"]
-    if progress.objective is not None:
-        words.append(f"objective {progress.objective:.4g}")
-    if progress.gap is not None:
-        words.append(f"gap {progress.gap:.1e}")
-    return ", ".join(words)
+    return ", ".join([*words, *_values({"objective": progress.objective, "gap": progress.gap})])
+
+
+def _values(known: Mapping[str, float | None]) -> list[str]:
+    """Return the values of some quantities in words, of those that are known."""
+    return [f"{name} {DECLARED[name].text(value)}" for name, value in known.items() if value is not None]
 
 
 def _result(record: Record) -> str:
     words = [f"{record.status} in {record.train_seconds or 0.0:.3g} s"] if record.is_finished else []
-    if record.objective is not None:
-        words.append(f"objective {record.objective:.7g}")
-    if record.gap is not None:
-        words.append(f"gap {record.gap:.1e}")
+    words += _values({"objective": record.objective, "gap": record.gap})
     if record.test_error is not None:
         rows = "validation" if record.trial and not record.tuned_on_test else "test"
-        words.append(f"{rows} error {100 * record.test_error:.2f} %")
+        words.append(f"{rows} error {DECLARED['test_error'].text(record.test_error)} %")
     if record.reason and record.is_finished:
         words.append(reason(record.reason))
     return ", ".join(words)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from mpu_bench.report.tables import Table, markdown
 from mpu_bench.results import naming
 from mpu_bench.results.rows import made_publishable
-from mpu_bench.texts import publishable
+from mpu_bench.texts import counted, publishable
 from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.cells import Cell, count_verdicts, solver_text, verdict_text
 from mpu_bench.verdict.regression import Difference
@@ -59,7 +59,7 @@ def summaries(checks: Sequence[Check]) -> list[str]:
 
 def _summary(check: Check) -> str:
     runs, verdicts = sum(bool(run.mismatches) for run in check.runs), sum(change.is_fault for change in check.changes)
-    changed = " and ".join(_counted(*pair) for pair in ((runs, "run"), (verdicts, "verdict")) if pair[0])
+    changed = " and ".join(counted(*pair) for pair in ((runs, "run"), (verdicts, "verdict")) if pair[0])
     outcome = f"{changed or 'nothing'} changed"
     if check.is_baseline:
         return f"{check.name}, under the current rules: {outcome}"
@@ -70,11 +70,7 @@ def _summary(check: Check) -> str:
 def _compared(checks: Sequence[Check]) -> str:
     """Return how many runs were compared, of how many that the baseline has if not all."""
     runs, kept = sum(len(check.runs) for check in checks), sum(check.baseline_runs for check in checks)
-    return _counted(runs, "run") if runs >= kept else f"{runs} of the baseline's {_counted(kept, 'run')}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' if count != 1 else ''}"
+    return counted(runs, "run") if runs >= kept else f"{runs} of the baseline's {counted(kept, 'run')}"
 
 
 def json_text(checks: Sequence[Check]) -> str:
