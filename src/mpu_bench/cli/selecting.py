@@ -24,7 +24,7 @@ from mpu_bench.data.user_files.formats import unnamed
 from mpu_bench.data.user_files.tables import open_table
 from mpu_bench.display.selection import Display, shown_table
 from mpu_bench.errors import ConfigError, DataError, nearest
-from mpu_bench.files import as_store_error, is_file, write_all
+from mpu_bench.files import is_file, write_all
 from mpu_bench.models.evaluation import METRICS, OF_LABELS
 from mpu_bench.models.export.device import named
 from mpu_bench.report import choice, front
@@ -250,7 +250,7 @@ def _select(
             def changed(outcome: Outcome) -> None:
                 nonlocal written_at, is_new
                 if is_new:
-                    _forget_earlier(folder)
+                    streaming.forget_earlier(folder, _WRITTEN)
                     is_new = False
                 if time.monotonic() - written_at > _SECONDS_BETWEEN_TABLES:
                     _keep_table(outcome, folder)
@@ -267,13 +267,6 @@ def _select(
             return code
         is_chosen = _keep(session, data, file=file, file_options=file_options, folder=folder, is_interrupted=bool(code))
     return code or (0 if is_chosen else FAILED)
-
-
-def _forget_earlier(folder: Path) -> None:
-    """Delete what an earlier selection has written: it must not stand beside the table of this one."""
-    with as_store_error(folder):
-        for name in _WRITTEN:
-            (folder / name).unlink(missing_ok=True)
 
 
 def _keep_table(outcome: Outcome, folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,9 +89,7 @@ def judge_online(
     if not stream.rows:
         raise DataError(f"{name}: no row was judged; give more --seconds")
     with folder_lock(folder):
-        with as_store_error(folder):
-            for file_name in _WRITTEN:  # of an earlier stream
-                (folder / file_name).unlink(missing_ok=True)
+        forget_earlier(folder, _WRITTEN)
         write_all(folder, {"stream.csv": stream.to_csv(), **front.drawn_stream(stream, name)})
         if stream.is_better:
             model_of(stream.finished(), source, **{LEARNED_TEST_ROWS: True}).save(folder / "model.mpu")
@@ -99,6 +97,13 @@ def judge_online(
     there = ", ".join(file_name for file_name in _WRITTEN if (folder / file_name).exists())
     say(saved_in(folder, stream.is_interrupted) + there)
     return INTERRUPTED if stream.is_interrupted else 0 if stream.is_better else FAILED
+
+
+def forget_earlier(folder: Path, names: Iterable[str]) -> None:
+    """Delete what an earlier call has written: it must not stand beside the table of this one."""
+    with as_store_error(folder):
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _in_order(source: Source) -> Source:

@@ -75,22 +75,22 @@ def _compared(checks: Sequence[Check]) -> str:
 
 def json_text(checks: Sequence[Check]) -> str:
     """Return the outcome as JSON: an object per experiment, with its verdicts and its changes."""
-    return json.dumps(made_publishable([_object(check) for check in checks]), indent=2)
-
-
-def _object(check: Check) -> dict[str, object]:
-    return {
-        "experiment": check.name,
-        "folder": check.folder.as_posix(),
-        "baseline": None if check.baseline is None else check.baseline.as_posix(),
-        "changed": check.has_changed,
-        "differs": check.differs,
-        "counts": count_verdicts(check.cells),
-        "verdicts": [cell.written() for cell in check.cells],
-        "runs": len(check.runs),
-        "baseline_runs": check.baseline_runs,
-        "changes": [line._asdict() for line in lines(check)],
-    }
+    objects = [
+        {
+            "experiment": check.name,
+            "folder": check.folder.as_posix(),
+            "baseline": None if check.baseline is None else check.baseline.as_posix(),
+            "changed": check.has_changed,
+            "differs": check.differs,
+            "counts": count_verdicts(check.cells),
+            "verdicts": [cell.written() for cell in check.cells],
+            "runs": len(check.runs),
+            "baseline_runs": check.baseline_runs,
+            "changes": [line._asdict() for line in lines(check)],
+        }
+        for check in checks
+    ]
+    return json.dumps(made_publishable(objects), indent=2)
 
 
 def junit_text(checks: Sequence[Check], strict: bool) -> str:

@@ -24,7 +24,8 @@ def table(outcome: Outcome) -> Table:
     """Return the candidates, the best on the test set first; while that is not known, on the validation set."""
     words = METRICS[outcome.metric]
     headings = ["classifier", *_measured(outcome, f"{words}, %", "error, %"), f"validation {words}, %", "rows",
-                "training s", "prediction", "support vectors", "bytes", *_on_device(outcome), "settings",
+                "training s", "prediction", "support vectors", "bytes",
+                *([] if outcome.target is None else ["flash", "RAM", "instructions", "form"]), "settings",
                 ""]  # fmt: skip
     rows = [_cells(outcome, row) for row in best_first(outcome)]
     sides = "".join("l" if heading in ("classifier", "settings", "") else "r" for heading in headings)
@@ -39,10 +40,6 @@ def best_first(outcome: Outcome) -> list[Row]:
 def _measured(outcome: Outcome, score: str, error: str) -> list[str]:
     """Return both, or the error alone where accuracy chooses."""
     return [error] if outcome.metric == "accuracy" else [score, error]
-
-
-def _on_device(outcome: Outcome) -> list[str]:
-    return [] if outcome.target is None else ["flash", "RAM", "instructions", "form"]
 
 
 def _cells(outcome: Outcome, row: Row) -> list[str]:

@@ -143,9 +143,14 @@ def _dtype(table: str, name: str) -> Any:
     return _DTYPES[column.type] if column else "float64"
 
 
-#: the database last: until then it is a results folder, which can be cleaned again
-_WRITTEN = (*NAMES, LOCK, *(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm")), FILE)
+_WRITTEN = (*NAMES, LOCK, *(f"{FILE}{end}" for end in ("-journal", "-wal", "-shm", "")))
 _FIGURES = tuple(f"{name}.{form}" for name in KINDS for form in FORMS)
+#: folder in a results folder -> what its files are called; kernel matrices are of a session that was killed
+_BELOW = {
+    FOLDER: "|".join(map(re.escape, _FIGURES)),
+    saved_models.FOLDER: saved_models.NAME,
+    MATRICES: MATRIX,
+}
 
 
 def check(folder: Path) -> None:
@@ -181,40 +186,26 @@ def clean(folder: Path) -> list[str]:
     busy = StoreError(f"{folder}: another mpu-bench is using this folder; wait for it, or stop it")
     try:
         with process_lock(folder / LOCK, busy, lambda error: _fixed(folder, error)):
-            if not (folder / FOLDER).is_symlink():
-                _delete(folder / FOLDER, _FIGURES)
-            if not (folder / saved_models.FOLDER).is_symlink():
-                _delete(folder / saved_models.FOLDER, _models(folder / saved_models.FOLDER))
-            if not (matrices := folder / MATRICES).is_symlink():
-                _delete(matrices, _matching(matrices, MATRIX))  # of a session that was killed
-            _delete(folder, _WRITTEN)
+            for below, names in _BELOW.items():
+                if not (folder / below).is_symlink():
+                    _delete(folder / below, names)
+            _delete(folder, "|".join(map(re.escape, _WRITTEN)))
     except OSError as error:
         raise _fixed(folder, error) from None
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-def _models(folder: Path) -> tuple[str, ...]:
-    """Return the names of models in a folder, and of those that are there cut short only."""
-    name = re.compile(rf"(?:\.(?=.*\.mpu\.[0-9a-f]{{8}}$))?({saved_models.NAME})(?:\.[0-9a-f]{{8}})?")
-    matches = [name.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
-    return tuple(dict.fromkeys(match[1] for match in matches if match))
+def _delete(folder: Path, names: str) -> None:
+    """Delete files whose names match, and what is left of them where writing was cut short; then the folder, if empty.
 
-
-def _matching(folder: Path, name: str) -> tuple[str, ...]:
-    """Return the names in a folder that are of a form."""
-    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    return tuple(entry for entry in there if re.fullmatch(name, entry))
-
-
-def _delete(folder: Path, names: tuple[str, ...]) -> None:
-    """Delete files of these names, and what is left of them where writing was cut short; then the folder, if empty."""
+    The database goes last: until then it is a results folder, which can be cleaned again.
+    """
     if not folder.is_dir():
         return
-    cut_short = re.compile(rf"\.(?:{'|'.join(map(re.escape, names))})\.[0-9a-f]{{8}}")
-    there = [path.name for path in folder.iterdir()]
-    for name in (*filter(cut_short.fullmatch, there), *(name for name in names if name in there)):
-        if (folder / name).is_symlink() or (folder / name).is_file():
-            (folder / name).unlink()
+    ours = re.compile(rf"(?:{names})|\.(?:{names})\.[0-9a-f]{{8}}")
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == FILE):
+        if ours.fullmatch(path.name) and (path.is_symlink() or path.is_file()):
+            path.unlink()
     if not any(folder.iterdir()):
         folder.rmdir()
 

@@ -64,7 +64,9 @@ def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
         axes.set_ylim(limits)  # it may be far from all others
     kinds = [_sample(kind, kind) for kind in _KINDS if any(row.kind == kind for row in outcome.models)]
     figure.legend(handles=[*kinds, *line], loc="outside upper center", ncols=3, handlelength=1.4)  # fmt: skip
-    figure.legend(handles=[_sample(row.kind, _entry(outcome, index)) for index, row in enumerate(outcome.models)],
+    entries = [f"{number} {row.name}{' (chosen)' if row is outcome.chosen else ''}"
+               for number, row in enumerate(outcome.models, start=1)]  # fmt: skip
+    figure.legend(handles=[_sample(row.kind, entry) for row, entry in zip(outcome.models, entries, strict=True)],
                   loc="outside lower left", ncols=_COLUMNS, handlelength=1)  # fmt: skip
     figure.draw_without_rendering()  # where points are is known then
     for indices in _groups(axes, outcome):
@@ -77,11 +79,6 @@ def _draw(figure: Figure, axes: Axes, outcome: Outcome, name: str) -> None:
 def _sample(kind: str, label: str) -> Line2D:
     colour, marker = _LOOKS[kind]
     return Line2D([], [], linestyle="", marker=marker, color=colour, label=label)
-
-
-def _entry(outcome: Outcome, index: int) -> str:
-    row = outcome.models[index]
-    return f"{index + 1} {row.name}{' (chosen)' if row is outcome.chosen else ''}"
 
 
 def _size(row: Row) -> float:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, singledispatch
+from functools import singledispatch
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,6 +23,7 @@ from mpu_bench.errors import StoreError
 from mpu_bench.quantities import Ending, Record, is_accuracy, quantity_of
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable, with_runs
 from mpu_bench.results.means import Summary, along, curve_identity, end_along
+from mpu_bench.scaled import parameters_in, parse
 from mpu_bench.verdict import judge
 from mpu_bench.verdict.judge import rules
 from mpu_bench.verdict.pairs import (
@@ -155,16 +155,9 @@ def curve_at(evidence: Evidence, where: Where, point: Mapping[str, Any], axis: s
 
 def _has_parameters(row: Record, named: Mapping[str, Any], of_point: Mapping[str, Any]) -> bool:
     """Return whether a run has these parameters; those of the point, as far as its solver has them at all."""
-    parameters = _parameters(row.parameters)
+    parameters = parameters_in(row.parameters)
     wanted = {name: value for name, value in of_point.items() if name in parameters} | dict(named)
-    return all(parameters.get(name) == value for name, value in wanted.items())
-
-
-@lru_cache(maxsize=1000)
-def _parameters(text: str) -> dict[str, Any]:
-    """Parse once what many rows have: it must not be changed."""
-    parameters: dict[str, Any] = json.loads(text)
-    return parameters
+    return all(parameters.get(name) == parse(value) for name, value in wanted.items())
 
 
 def name_of(point: Mapping[str, Any], *more: str) -> str:
@@ -319,9 +312,10 @@ def apart_of(of: Sample, than: Sample) -> Difference | None:
     """Return ``than`` - ``of``: paired, unless they are of other data or one was read off a mean curve."""
     if not of.values or not than.values:
         return None
-    if not _is_paired(of, than):
-        return unpaired_of(of, than)
-    apart = difference(of.values, than.values, (of.certain, than.certain))
+    if _is_paired(of, than):
+        apart = difference(of.values, than.values, (of.certain, than.certain))
+    else:
+        apart = unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
     return apart and with_variance(apart, of.variance + than.variance)
 
 
@@ -334,12 +328,6 @@ def compared(of: Sample, than: Sample) -> tuple[Sample, Sample]:
         return of, than
     ours, theirs = (dict(enumerate(values)) for values in zip(*pairs, strict=True))
     return of._replace(values=ours), than._replace(values=theirs)
-
-
-def unpaired_of(of: Sample, than: Sample) -> Difference:
-    """Return ``than`` - ``of``, by their means alone."""
-    apart = unpaired(Difference(of.mean, _error_of(of)), Difference(than.mean, _error_of(than)))
-    return with_variance(apart, of.variance + than.variance)
 
 
 def with_variance(apart: Difference, variance: float) -> Difference:
