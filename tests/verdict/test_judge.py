@@ -167,4 +167,4 @@ def test_what_a_tolerance_leaves_of_zero_says_nothing() -> None:
 def test_what_is_recomputed_from_print_is_the_printed_number(
     published: str, recomputed: float, is_p_value: bool, verdict: str
 ) -> None:
-    assert judge.judge_recomputed(published, recomputed, is_p_value).verdict == verdict
+    assert judge.judge_exactly(published, recomputed, is_p_value).verdict == verdict

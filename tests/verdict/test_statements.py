@@ -194,6 +194,22 @@ def test_a_claim_shows_the_means_of_what_it_compares():
     assert points[0].words == "10.00 to cvm's 9.00"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        {"kind": "number", "printed": 0.3, "within": 0.01, "each": {"dataset": "a"}},
+        {"kind": "falling", "along": "dataset", "each": {"dataset": ["b", "a"]}},
+    ],
+)
+def test_a_number_and_a_trend_are_read_off_a_curve_where_they_say_so(statement):
+    """At the end both datasets have the same error; after one epoch, 0.4 and 0.3."""
+    rows = [run(dataset, "sbp", test_error=0.2) for dataset in "ab"]
+    curves = curve({1: 0.3, 2: 0.2}) + [row | {"dataset": "b"} for row in curve({1: 0.4, 2: 0.2})]
+    statement = statement | {"quantity": "test_error", "of": {"solver": "sbp", "after": {"passes": 1}}}
+    verdict, (point,) = judged(statement, rows, curves)
+    assert (verdict, point.words) == (Verdict.SUPPORTED, "30.00" if "printed" in statement else "0.4 to 0.3")
+
+
 def test_rows_of_one_experiment_beside_those_of_another():
     rows = runs({("a", "fw"): 2}, experiment="one") + runs({("a", "fw"): 9}, experiment="two")
     statement = {

@@ -16,6 +16,7 @@ from mpu_bench.report import printed
 from mpu_bench.report import tables as tables_
 from mpu_bench.report.tables import Line, Table
 from mpu_bench.results.folder import open_results
+from mpu_bench.results.means import grouped
 from mpu_bench.verdict import comparison
 from mpu_bench.verdict.cells import (
     CLAIM,
@@ -192,13 +193,12 @@ def overview_rows(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
 
 def by_paper(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
     """Return the same for each paper as a whole, and for all together."""
-    rows: dict[str, dict[str, Any]] = {}
-    for row in overview_rows(tables):
-        for paper in (row["paper"], "all"):
-            total = rows.setdefault(paper, {"paper": paper, "table": "all"} | dict.fromkeys((*Verdict, "explained"), 0))
-            for name in (*Verdict, "explained"):
-                total[name] += row[name]
-    return [*(row for name, row in rows.items() if name != "all"), *([rows["all"]] if rows else [])]
+    rows = overview_rows(tables)
+    of_papers = grouped(rows, lambda row: row["paper"]) | ({"all": rows} if rows else {})
+    return [
+        {"paper": paper, "table": "all"} | {name: sum(row[name] for row in group) for name in (*Verdict, "explained")}
+        for paper, group in of_papers.items()
+    ]
 
 
 def besides(tables: Sequence[PaperTable]) -> str:

@@ -187,6 +187,6 @@ def _recomputed_cell(cell: Cell, statement: SignificantStatement) -> Cell:
     is_p_value = statement.printed.column == "p_value"
     recomputed = float(outcome.p_value if is_p_value else outcome.statistic)
     text = published.table(statement.printed.table)[statement.printed.row - 1][statement.printed.column]
-    judgement = judge.judge_recomputed(text, recomputed, is_p_value)
+    judgement = judge.judge_exactly(text, recomputed, is_p_value)
     cell = replace(cell, kind=RECOMPUTED, measured=recomputed, count=len(values))
     return with_difference(judged(cell, judgement, f"over {len(values)} datasets of {statement.of} as published"))

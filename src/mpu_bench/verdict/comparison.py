@@ -162,8 +162,10 @@ def _cells(table: str, number: int, row: Mapping[str, str], column: str, rows: S
         remark="" if answers else _why_not_run(row, rows, column),
         is_elsewhere=all(result.dataset != row.get("dataset") for result in rows),
     )
-    if is_fact:
-        return [_fact_cell(cell, answers[0], row[column])] if answers else [cell]
+    if is_fact and answers:
+        measured = float(answers[0].value(column))
+        judgement = judge.judge_exactly(row[column], measured)
+        return [with_difference(judged(replace(cell, measured=measured, count=1), judgement))]
     return [_measured_cell(cell, answer, row, rows) for answer in answers] or [cell]
 
 
@@ -202,15 +204,6 @@ def _why_not_run(row: Mapping[str, str], rows: Sequence[Summary], column: str) -
     if any(summary.answers(row, replace(result, as_published=None)) for result in same_dataset):
         return "run with other settings than those of the config"
     return "no run answers this row"
-
-
-def _fact_cell(cell: Cell, row: Summary, text: str) -> Cell:
-    cell = replace(cell, measured=float(row.value(cell.column)), count=1, allowed=judge.half_unit(text))
-    assert cell.measured is not None
-    assert cell.published is not None
-    assert cell.allowed is not None
-    agrees = judge.is_within(abs(cell.measured - cell.published), cell.allowed)
-    return with_difference(replace(cell, verdict=Verdict.REPRODUCED if agrees else Verdict.NOT_REPRODUCED))
 
 
 def _measured_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequence[Summary]) -> Cell:
@@ -298,13 +291,12 @@ def _ratio_cell(cell: Cell, row: Summary, printed: Mapping[str, str], rows: Sequ
         over=other,
         published=float(printed[cell.column]) / float(named[0][cell.column]),
         published_std=None,
-        measured_std=None,
     )
-    if not all(result.means.get("comparable_seconds") for result in (row, others[0])):
-        return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=_why_not_judged(row, others[0]))
+    are_known = all(result.means.get("comparable_seconds") for result in (row, others[0]))
     sides = row.runs, others[0].runs
-    if reason := why_not_comparable("comparable_seconds", others[0].solver, *sides):
-        return replace(cell, measured=None, verdict=Verdict.NOT_COMPARABLE, remark=reason)
+    reason = why_not_comparable("comparable_seconds", other, *sides) if are_known else _why_not_judged(row, others[0])
+    if reason:
+        return replace(cell, verdict=Verdict.NOT_COMPARABLE, remark=reason)
     both = judge.Seconds(*(_sample_of(result, "comparable_seconds") for result in (row, others[0])))
     printed_error = math.hypot(*(_printed_error(line, cell.column, about) for line in (printed, named[0])))
     judgement, remark = judge.judge_ratio(interval, both, printed_error), versions_remark("comparable_seconds", *sides)

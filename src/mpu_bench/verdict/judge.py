@@ -370,10 +370,10 @@ def judge_ratio(interval: tuple[float, float], measured: Seconds, printed_error:
     return Judgement(Verdict.NOT_REPRODUCED)
 
 
-def judge_recomputed(published: str, recomputed: float, is_p_value: bool) -> Judgement:
-    """Return whether a statistic, or p-value, that was computed from printed numbers is the printed one."""
+def judge_exactly(published: str, counted: float, is_p_value: bool = False) -> Judgement:
+    """Return whether a size, or what was recomputed from reported numbers, is the reported one to its last digit."""
     number = float(published)
     allowed = rules().recomputed.p_value * number if is_p_value else half_unit(published)
     return Judgement(
-        Verdict.REPRODUCED if is_within(abs(recomputed - number), allowed) else Verdict.NOT_REPRODUCED, allowed
+        Verdict.REPRODUCED if is_within(abs(counted - number), allowed) else Verdict.NOT_REPRODUCED, allowed
     )

@@ -230,17 +230,18 @@ def _at(runs: Sequence[Record], pairs: Collection[Any]) -> list[Record]:
 
 
 def sample_of(
-    statement: OrderStatement | AlikeStatement, where: Where, evidence: Evidence, point: Mapping[str, Any]
+    statement: OrderStatement | AlikeStatement | NumberStatement | TrendStatement | SlopeStatement,
+    where: Where,
+    evidence: Evidence,
+    point: Mapping[str, Any],
 ) -> Sample:
-    """Return what the quantity of a statement comes to for one of its sides at a point."""
-    dataset = where.dataset or point.get("dataset", "")
+    """Return what the quantity of a statement comes to at a point for the runs that are meant by ``where``."""
+    point = {**point, "dataset": where.dataset or point.get("dataset", "")}
     if where.after is not None:
         return _read_off(statement.quantity, where, where.after, evidence, point)
-    over = statement.over if isinstance(statement, OrderStatement) else None
-    rows = runs_at(evidence, where, point)
-    return _with_test_rows(
-        _over(rows, over, statement.quantity, evidence, {**point, "dataset": dataset}), statement.quantity, evidence
-    )
+    over = None if isinstance(statement, AlikeStatement | NumberStatement) else statement.over
+    sample = _over(runs_at(evidence, where, point), over, statement.quantity, evidence, point)
+    return _with_test_rows(sample, statement.quantity, evidence)
 
 
 def _with_test_rows(sample: Sample, quantity: str, evidence: Evidence) -> Sample:
@@ -266,7 +267,7 @@ def _read_off(quantity: str, where: Where, after: After, evidence: Evidence, poi
     It keeps its last value until the next checkpoint. Errors of checkpoints of the same runs are no independent ones:
     that of a mean is the mean of theirs.
     """
-    dataset, limit = where.dataset or point.get("dataset", ""), after.passes * (1 + 1e-12)
+    dataset, limit = point["dataset"], after.passes * (1 + 1e-12)
     known = [row for row in curve_at(evidence, where, point, "passes") if row.means.get(quantity) is not None]
     rows = [row for row in known if ((row.means.get("passes") or math.inf) <= limit) != after.later]
     short = "" if after.later else stopped_before(rows, "passes", after.passes)
@@ -374,15 +375,6 @@ class Entry(NamedTuple):
 
     point: Mapping[str, Any]
     sample: Sample
-
-
-def sample_at(
-    statement: NumberStatement | TrendStatement | SlopeStatement, evidence: Evidence, point: Mapping[str, Any]
-) -> Sample:
-    """Return what the quantity of a statement comes to at one of its points."""
-    over = None if isinstance(statement, NumberStatement) else statement.over
-    rows = runs_at(evidence, statement.of, point)
-    return _with_test_rows(_over(rows, over, statement.quantity, evidence, point), statement.quantity, evidence)
 
 
 def words_of(where: Where) -> str:

@@ -28,7 +28,7 @@ from mpu_bench.results.means import Summary, along, grouped
 from mpu_bench.scaled import parameters_in
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import is_within, rules
-from mpu_bench.verdict.pairs import Difference, by_pair, difference, mean_of, p_value_of
+from mpu_bench.verdict.pairs import Difference, by_pair, mean_of, p_value_of
 from mpu_bench.verdict.points import (
     Entry,
     Evidence,
@@ -42,7 +42,6 @@ from mpu_bench.verdict.points import (
     logarithms,
     name_of,
     runs_at,
-    sample_at,
     sample_of,
     scaled,
     selected,
@@ -50,7 +49,6 @@ from mpu_bench.verdict.points import (
     tolerance_of,
     verdict_at,
     why_not_judged,
-    with_variance,
     words_of,
 )
 from mpu_bench.verdict.verdict import Verdict
@@ -157,13 +155,12 @@ def _(statement: NumberStatement, evidence: Evidence) -> Iterator[Point]:
     assert isinstance(statement.printed, float)
     assert statement.within is not None
     for point in statement.points():
-        sample = sample_at(statement, evidence, point)
-        apart = difference(sample.values, dict.fromkeys(sample.values, statement.printed), (sample.certain, True))
-        if apart is None:
-            yield Point(name_of(point), Verdict.NOT_RUN)
+        sample = sample_of(statement, statement.of, evidence, point)
+        printed = Sample(dict.fromkeys(sample.values, statement.printed), certain=True, dataset=sample.dataset)
+        if (apart := apart_of(sample, printed)) is None:
+            yield Point(name_of(point), Verdict.NOT_RUN, sample.missing)
         else:
-            verdict = _near(with_variance(apart, sample.variance), statement.within)
-            yield Point(name_of(point), verdict, _number(sample.mean, statement.quantity))
+            yield Point(name_of(point), _near(apart, statement.within), _number(sample.mean, statement.quantity))
 
 
 def _near(between: Difference, allowed: float) -> Verdict | None:
@@ -178,7 +175,7 @@ def _near(between: Difference, allowed: float) -> Verdict | None:
 def _(statement: TrendStatement, evidence: Evidence) -> Iterator[Point]:
     sign = 1.0 if statement.kind == "rising" else -1.0
     for name, members in _by_rest(statement, [statement.along]).items():
-        entries = [Entry(point, sample_at(statement, evidence, point)) for point in members]
+        entries = [Entry(point, sample_of(statement, statement.of, evidence, point)) for point in members]
         for before, after in _steps(entries if statement.between == "steps" else _ends(entries)):
             step = f"{before.point[statement.along]} to {after.point[statement.along]}"
             whole = ", ".join(filter(None, [name, step]))
@@ -248,7 +245,7 @@ def _slope(
 def _why_no_slope(statement: SlopeStatement, evidence: Evidence, members: Sequence[Mapping[str, Any]]) -> str:
     if statement.against in _ALONG_CURVES:  # of the same runs
         return why_disturbed(statement.quantity, runs_of(_curves(statement, evidence, members)))
-    entries = [Entry(member, sample_at(statement, evidence, member)) for member in members]
+    entries = [Entry(member, sample_of(statement, statement.of, evidence, member)) for member in members]
     measured = [entry for entry in entries if entry.sample.values]
     sides = [entry.sample.runs for entry in measured]
     other = name_of(measured[0].point) if measured else ""
@@ -273,7 +270,7 @@ def _log_log(statement: SlopeStatement, evidence: Evidence, points: Sequence[Map
     of_seed: dict[Any, dict[float, float]] = {}
     for point in points:
         position = {row.value(statement.against) for row in selected(evidence.runs, statement.of, point)}
-        values = sample_at(statement, evidence, point).values
+        values = sample_of(statement, statement.of, evidence, point).values
         for key, value in values.items() if len(position) == 1 else ():
             of_seed.setdefault(key, {})[position.copy().pop()] = value
     most = max(map(len, of_seed.values()), default=0)
