@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from mpu_bench.experiment.messages import Compiled, News, Phase, Progress
 from mpu_bench.experiment.run import Names, Run
 from mpu_bench.experiment.runner import Listener, Todo
 from mpu_bench.quantities import DECLARED, Record, RunStatus
+from mpu_bench.results.means import grouped
 from mpu_bench.texts import counted, duration
 
 if TYPE_CHECKING:
@@ -59,10 +61,11 @@ class Tally:
         known = [value for value in of_table if value is not None]
         return statistics.fmean(known) if known else None
 
-    def add(self, other: Tally) -> None:
-        """Count the runs of another tally, too."""
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
+    @classmethod
+    def of(cls, tallies: Sequence[Tally]) -> Tally:
+        """Return the tally of the runs of several."""
+        records = [record for tally in tallies for record in tally.records]
+        return cls(sum(tally.total for tally in tallies), sum(tally.running for tally in tallies), records)
 
 
 @dataclass
@@ -201,27 +204,22 @@ def screen(overall: Overall, console: Terminal) -> Table:
 
 
 def _tallies(overall: Overall) -> dict[Group, Tally]:
-    tallies = {group: replace(tally) for group, tally in overall.tallies.items()}
-    for run in [*overall.under_way.values()]:
-        tallies[run.group].running += 1
-    return tallies
+    running = Counter(run.group for run in [*overall.under_way.values()])
+    return {group: replace(tally, running=running[group]) for group, tally in overall.tallies.items()}
 
 
 def _fitting(tallies: Mapping[Group, Tally], room: int) -> dict[Group, Tally]:
     """Return as many lines as there is room for, by leaving out datasets first."""
     if len(tallies) <= room:
         return dict(tallies)
-    lines: dict[Group, Tally] = {}
-    for group, tally in tallies.items():
-        lines.setdefault(Group("", group.solver), Tally()).add(tally)
     if room < 1:
         return {}
+    of_solvers = grouped(tallies, lambda group: Group("", group.solver))
+    lines = {line: Tally.of([tallies[group] for group in groups]) for line, groups in of_solvers.items()}
     if len(lines) <= room:
         return lines
     busiest = sorted(lines, key=lambda group: (not lines[group].running, lines[group].done == lines[group].total))
-    shown, rest = busiest[: room - 1], Tally()
-    for group in busiest[room - 1 :]:
-        rest.add(lines[group])
+    shown, rest = busiest[: room - 1], Tally.of([lines[group] for group in busiest[room - 1 :]])
     last = f"{len(lines) - len(shown)} more" if shown else "all solvers"
     return {group: lines[group] for group in shown} | {Group("", last): rest}
 

@@ -65,15 +65,13 @@ class Style(NamedTuple):
     """How a series is drawn."""
 
     colour: str
-    dark_colour: str
     dashes: tuple[float, ...]
     marker: str
 
 
 def of(number: int) -> Style:
     """Return the style of a number."""
-    colour = number % len(COLOURS)
-    return Style(COLOURS[colour], DARK_COLOURS[colour], DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
+    return Style(COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)], MARKERS[number % len(MARKERS)])
 
 
 def number_of(name: str) -> int:

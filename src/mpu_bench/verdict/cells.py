@@ -102,9 +102,9 @@ class Cell:
 COLUMNS = tuple(name for name in Cell.__dataclass_fields__ if name not in ("over", "is_elsewhere", "seconds"))
 
 
-def count_verdicts(cells: Sequence[Cell], kinds: Sequence[str] = COUNTED) -> dict[Verdict, int]:
-    """Return how many cells of some kinds have each verdict."""
-    counts = Counter(cell.verdict for cell in cells if cell.kind in kinds)
+def count_verdicts(cells: Sequence[Cell]) -> dict[Verdict, int]:
+    """Return how many values, ratios and claims have each verdict."""
+    counts = Counter(cell.verdict for cell in cells if cell.kind in COUNTED)
     return {verdict: counts[verdict] for verdict in Verdict}
 
 

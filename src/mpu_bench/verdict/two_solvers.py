@@ -211,14 +211,20 @@ class Sides:
 
     def unlike(self) -> list[str]:
         """Return which parameters, or sizes of the data, both have that are not the same: ``"C: 1 and 10 (adult)"``."""
-        unlike: dict[str, dict[str, None]] = {}
-        for (dataset, _), (first, second) in self._blocks.items():
-            settings = [_settings(side[0]) | _conditions(side[0]) for side in (first, second)]
-            for name, value in settings[0].items():
-                other = settings[1].get(name, value)
-                if other != value and name not in _SAME_AS_BUDGET:
-                    unlike.setdefault(f"{name}: {value} and {other}", {})[dataset] = None
-        return [f"{words} ({_shortened(list(datasets))})" for words, datasets in unlike.items()]
+        made_with = (
+            (dataset, _settings(first[0]) | _conditions(first[0]), _settings(second[0]) | _conditions(second[0]))
+            for (dataset, _), (first, second) in self._blocks.items()
+        )
+        unlike = dict.fromkeys(
+            (f"{name}: {value} and {other[name]}", dataset)
+            for dataset, one, other in made_with
+            for name, value in one.items()
+            if name not in _SAME_AS_BUDGET and other.get(name, value) != value
+        )
+        return [
+            f"{words} ({_shortened([dataset for _, dataset in several])})"
+            for words, several in grouped(unlike, lambda entry: entry[0]).items()
+        ]
 
     def on_other_machines(self) -> int:
         """Return of how many pairs the runs were made on different machines: their seconds are not compared."""
