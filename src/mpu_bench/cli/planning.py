@@ -14,6 +14,7 @@ from mpu_bench.experiment.options import ReproduceOptions
 from mpu_bench.experiment.outlook import HAS_RESULT, UNAVAILABLE, Outlook
 from mpu_bench.experiment.run import Names
 from mpu_bench.experiment.runner import ChosenRuns
+from mpu_bench.results.means import grouped
 from mpu_bench.texts import counted, duration
 
 _HUNDREDTH_OF_AN_HOUR = 36.0  # seconds
@@ -30,12 +31,14 @@ def _state(outlook: Outlook, index: int) -> str:
 
 def _unavailable(outlook: Outlook) -> str:
     """Return how many runs lack data that are unavailable here, of which datasets and why."""
-    labels: dict[str, dict[str, None]] = {}
-    for index, why in outlook.obstacles.items():
-        labels.setdefault(why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}...", {})[
-            outlook.runs[index].run.dataset.label
-        ] = None
-    brief = [f"{', '.join(known)}: {why}" for why, known in labels.items()]
+    reasons = {
+        index: why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}..."
+        for index, why in outlook.obstacles.items()
+    }
+    brief = [
+        f"{', '.join(dict.fromkeys(outlook.runs[index].run.dataset.label for index in indices))}: {why}"
+        for why, indices in grouped(reasons, reasons.__getitem__).items()
+    ]
     return f"{len(outlook.obstacles)} ({'; '.join(brief)})" if brief else ""
 
 

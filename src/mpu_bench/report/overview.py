@@ -203,15 +203,13 @@ def by_paper(tables: Sequence[PaperTable]) -> list[dict[str, Any]]:
 
 def besides(tables: Sequence[PaperTable]) -> str:
     """Return in a sentence what was compared and says nothing of the papers."""
-    words = []
-    for kind, text in _BESIDES.items():
-        cells = [
-            cell for table in tables for cell in table.cells if cell.kind == kind and cell.verdict != Verdict.NOT_RUN
-        ]
-        if cells:
-            words.append(
-                text.format(all=len(cells), reproduced=sum(cell.verdict == Verdict.REPRODUCED for cell in cells))
-            )
+    run = (cell for table in tables for cell in table.cells if cell.verdict != Verdict.NOT_RUN)
+    of_kinds = grouped(run, lambda cell: cell.kind)
+    words = [
+        text.format(all=len(cells), reproduced=sum(cell.verdict == Verdict.REPRODUCED for cell in cells))
+        for kind, text in _BESIDES.items()
+        if (cells := of_kinds.get(kind))
+    ]
     return f"Counted apart: {', '.join(words)}." if words else ""
 
 

@@ -17,6 +17,7 @@ from mpu_bench.quantities import is_seconds, quantity_of
 from mpu_bench.report.tables import Measured, Reported, Table
 from mpu_bench.results.means import grouped
 from mpu_bench.verdict.cells import COUNTED, FACT, RATIO, RECOMPUTED, Cell, number_in, remark_text, verdict_text
+from mpu_bench.verdict.judge import check_tables
 from mpu_bench.verdict.verdict import Verdict
 
 FILE = "layouts.yaml"
@@ -58,12 +59,8 @@ def layouts() -> dict[str, Layout]:
     """
     file = yaml_text.read(resources.bundled("configs/published") / FILE, ConfigError)
     read: dict[str, Layout] = file.root.validated(dict[str, Layout])
-    for name in published.names():
-        if name not in read:
-            raise file.root.error(f"'{name}' is missing; every reported table must be listed here")
+    check_tables(file.root)
     for name, layout in read.items():
-        if name not in published.names():
-            raise file.root.unknown("table", name, published.names())
         columns = list(published.table(name)[0])
         for column in _columns_named(layout):
             if column not in columns:

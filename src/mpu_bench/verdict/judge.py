@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from mpu_bench import published, resources, yaml_text
-from mpu_bench.document import Positive, Strict
+from mpu_bench.document import Node, Positive, Strict
 from mpu_bench.errors import ConfigError
 from mpu_bench.quantities import quantity_of
 from mpu_bench.verdict.verdict import Verdict
@@ -157,13 +157,18 @@ def rules() -> Rules:
     """
     file = yaml_text.read(resources.bundled("configs/published") / FILE, ConfigError)
     read: Rules = file.root.validated(Rules)
-    for name in read.tables:
-        if name not in published.names():
-            raise file["tables"].unknown("table", name, published.names())
-    for name in published.names():
-        if name not in read.tables:
-            raise file["tables"].error(f"'{name}' is missing; every reported table must be listed here")
+    check_tables(file["tables"])
     return read
+
+
+def check_tables(node: Node) -> None:
+    """Reject a mapping that leaves out a published table, or has one that does not exist."""
+    for name in node.value:
+        if name not in published.names():
+            raise node.unknown("table", name, published.names())
+    for name in published.names():
+        if name not in node.value:
+            raise node.error(f"'{name}' is missing; every reported table must be listed here")
 
 
 _PERCENT = 100.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,7 +132,7 @@ def _difference(name: str, left: Record, right: Record, exact: bool) -> Differen
     if left.status in _BROKEN:
         mismatches = [Mismatch(f"{left.status}: {left.reason}")]
     elif Ending.SECONDS in (left.ended_by, right.ended_by):  # where that was is chance
-        mismatches = _errors(left, right, _BY_CHANCE)
+        mismatches = list(_errors(left, right, _BY_CHANCE))
     else:
         mismatches = _mismatches(left, right, None if exact else rounding_of(left.solver))
     seconds = _seconds(left), _seconds(right)
@@ -149,11 +149,13 @@ def rounding_of(solver: str) -> Mapping[str, float]:
 
 def _mismatches(left: Record, right: Record, rounding: Mapping[str, float] | None) -> list[Mismatch]:
     """Return what differs by more than it may; without a rounding to allow for, all must be equal."""
-    mismatches = []
-    for quantity in (*_COUNTS, *_VALUES):
-        least = 0.0 if quantity.kind == "count" else _WRITTEN if rounding is None else _LAST_DIGITS
-        mismatches += _number(left, right, quantity, max(least, (rounding or {}).get(quantity.name, 0.0)))
-    return mismatches + _errors(left, right, rounding or {})
+    least = {"count": 0.0, "value": _WRITTEN if rounding is None else _LAST_DIGITS}
+    allowed = rounding or {}
+    numbers = [
+        _number(left, right, quantity, max(least[quantity.kind], allowed.get(quantity.name, 0.0)))
+        for quantity in (*_COUNTS, *_VALUES)
+    ]
+    return [*filter(None, numbers), *_errors(left, right, allowed)]
 
 
 def _names(results: Results) -> dict[int, str]:
@@ -167,31 +169,29 @@ def _names(results: Results) -> dict[int, str]:
     return dict(zip(map(id, results.records), naming.numbered(names), strict=True))
 
 
-def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> list[Mismatch]:
+def _number(left: Record, right: Record, quantity: Quantity, allowed: float) -> Mismatch | None:
     a, b = left.value(quantity.name), right.value(quantity.name)
     if a is None and b:  # earlier versions kept 0 of what an external solver does not count
-        return [Mismatch(quantity.heading, "none", quantity.text(b))]
+        return Mismatch(quantity.heading, "none", quantity.text(b))
     if a is None or b is None or abs(a - b) <= allowed * max(abs(a), abs(b)):
-        return []
+        return None
     form = "g" if f"{a:g}" != f"{b:g}" else ".17g"
-    return [Mismatch(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / abs(b):+.3g}%" if b else "")]
+    return Mismatch(quantity.heading, f"{a:{form}}", f"{b:{form}}", f"{100 * (a - b) / abs(b):+.3g}%" if b else "")
 
 
-def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> list[Mismatch]:
-    """Return the errors that differ; where rounding may change anything, by more than it may and chance lets them."""
-    mismatches = []
+def _errors(left: Record, right: Record, rounding: Mapping[str, float]) -> Iterator[Mismatch]:
+    """Yield the errors that differ; where rounding may change anything, by more than it may and chance lets them."""
     for quantity in _ERRORS:
         a, b, n = left.value(quantity.name), right.value(quantity.name), left.value(quantity.rows)
         if a is None and b is not None:
-            mismatches.append(Mismatch(quantity.heading, "none", quantity.text(b)))
+            yield Mismatch(quantity.heading, "none", quantity.text(b))
         if a is None or b is None or (rounding and not n):
             continue
         mean = (a + b) / 2
         chance = _STANDARD_DEVIATIONS * math.sqrt(2 * mean * (1 - mean) / n) if rounding else 0.0
         if abs(a - b) > max(chance, rounding.get(quantity.name, 0.0)) + _WRITTEN:
             points = f"{100 * (a - b):+.3g} points"
-            mismatches.append(Mismatch(quantity.heading, f"{100 * a:.4g}", f"{100 * b:.4g}", points))
-    return mismatches
+            yield Mismatch(quantity.heading, f"{100 * a:.4g}", f"{100 * b:.4g}", points)
 
 
 def slower(left: Results, right: Results) -> list[tuple[str, str]]:
