@@ -397,7 +397,7 @@ def test_each_paper_has_a_page_with_its_tables_as_they_are_printed(tmp_path):
     assert re.findall(r'class="group">(.*?)<', table) == ["mpu", "dcd", "svmperf", "pegasos"]
     adult = re.search(r'<th scope="row"[^>]*>adult</th>.*?</tr>', table, re.S)[0]
     assert re.findall(r'class="print">(.*?)<', adult) == ["0.1", "0.2", "1.5", "4.0"]
-    assert re.search(r"[a-z0-9 ]+: [\d.]+ of dcd&#39;s, printed 0.5", adult)
+    assert re.search(r"[a-z0-9 ]+: [\d.]+ of dcd&#39;s, reported 0.5", adult)
     again = page.write([*kept, tmp_path / "made-up"], tmp_path / "again", "docs/index.html")
     assert again.with_name("mpu-2010.html").read_text() == paper
 

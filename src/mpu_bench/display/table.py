@@ -62,18 +62,17 @@ def print_table(records: Sequence[Record], published: Sequence[str], console: Te
 
 def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[str, set[str]]) -> Table:
     several = any(row.planned > 1 or not row.count for row in rows)
-    headings, published = ["solver", *(["runs"] if several else [])], set()
+    cells = [["solver", *(naming.solver_text(row, varying) for row in rows)]]
+    cells += [["runs", *map(_runs_text, rows)]] if several else []
+    published = set()
     for column in columns:
-        headings.append(column.heading)
+        cells.append([column.heading, *(_cell(row, column) for row in rows)])
         if column.is_published(rows):
-            published.add(len(headings))
-            headings.append("reported")
-    written = []
-    for row in rows:
-        names = [naming.solver_text(row, varying), *([_runs_text(row)] if several else [])]
-        written.append([*names, *_cells(row, rows, columns)])
-    title = f"\n{_title(rows[0])}"
-    return Table(headings, written, "l" + "r" * (len(headings) - 1), title=title, faint=frozenset(published))
+            published.add(len(cells))
+            cells.append(["reported", *(format_number(column.published(row)) if row.count else "" for row in rows)])
+    headings, *lines = zip(*cells, strict=True)
+    sides = "l" + "r" * (len(headings) - 1)
+    return Table(headings, lines, sides, title=f"\n{_title(rows[0])}", faint=frozenset(published))
 
 
 def _runs_text(row: Summary) -> str:
@@ -89,17 +88,10 @@ def _title(row: Summary) -> str:
     return f"{row.dataset}: {row.n} x {row.d}{test}"
 
 
-def _cells(row: Summary, rows: Sequence[Summary], columns: Sequence[Shown]) -> list[str]:
-    if not row.count:
-        return []
-    cells = []
-    for column in columns:
-        is_absent = column.quantity.is_none_at_zero and column.mean(row) == 0
-        spread = column.spread(row) if column.quantity.has_spread else ""
-        cells.append("" if is_absent else column.text(row) + spread)
-        if column.is_published(rows):
-            cells.append(format_number(column.published(row)))
-    return cells
+def _cell(row: Summary, column: Shown) -> str:
+    if not row.count or (column.quantity.is_none_at_zero and column.mean(row) == 0):
+        return ""
+    return column.text(row) + (column.spread(row) if column.quantity.has_spread else "")
 
 
 def remarks(

@@ -320,9 +320,9 @@ def _compared(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     for cell in cells:
         if cell.kind in (VALUE, RATIO) and cell.published is not None and cell.measured is not None:
             quantity, pair = quantity_of(cell.column), [cell.published, cell.measured]
-            better = quantity.better if quantity is not None and quantity.is_in_percent else None
+            better = quantity.better if quantity is not None and quantity.is_in_percent else ""
             pair = [100 - value for value in pair] if better == "higher" else pair
-            name = _RATIOS if cell.kind == RATIO else _OTHERS if better is None else _ERRORS
+            name = _RATIOS if cell.kind == RATIO else _ERRORS if better else _OTHERS
             numbers = f"reported {format_number(cell.published)}, measured {format_number(cell.measured)}"
             words = f"{cell.table} {cell.dataset} {solver_text(cell)}: {cell.what}: {numbers}: {verdict_text(cell)}"
             panels.setdefault(name, []).append([*pair, cell.verdict.finding.page, publishable(words)])
