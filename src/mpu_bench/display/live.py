@@ -341,18 +341,15 @@ class Display:
                 f"{counted(todo.finished, 'run')} finished before, {counted(len(todo.runs), 'run')} to do"
             )
         if todo.runs and self._has_table:
-            self._start()
+            from rich.live import Live
 
-    def _start(self) -> None:
-        from rich.live import Live
-
-        self._live = Live(
-            console=self._console,
-            get_renderable=lambda: screen(self._overall, self._console),
-            refresh_per_second=_SCREENS_A_SECOND,
-            transient=True,
-        )
-        self._live.start()
+            self._live = Live(
+                console=self._console,
+                get_renderable=lambda: screen(self._overall, self._console),
+                refresh_per_second=_SCREENS_A_SECOND,
+                transient=True,
+            )
+            self._live.start()
 
     @property
     def _has_lines(self) -> bool:

@@ -360,8 +360,7 @@ def _bars_of(name: str, points: Mapping[int, Row], quantity: str) -> list[Series
     rows = [points[index] for index in x]
     series = Series(name, x, (), line=False, solver=parts.style_name(rows[0]))
     series = parts.with_band(series, rows, quantity)
-    published = [(index, points[index].published.get(quantity)) for index in x]
-    numbers = [(index, number) for index, number in published if number is not None]
+    numbers = [(index, points[index].published[quantity]) for index in x if quantity in points[index].published]
     if not numbers or quantity == "train_seconds":  # another machine's seconds say nothing beside these
         return [series]
     return [series, parts.published_points(series, numbers)]

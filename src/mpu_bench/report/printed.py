@@ -62,15 +62,11 @@ def layouts() -> dict[str, Layout]:
     check_tables(file.root)
     for name, layout in read.items():
         columns = list(published.table(name)[0])
-        for column in _columns_named(layout):
+        numbers = [number if isinstance(number, str) else number.column for number in layout.numbers]
+        for column in filter(None, [*layout.lines, *layout.facts, layout.across, *layout.words, *numbers]):
             if column not in columns:
                 raise file[name].unknown("column", column, columns)
     return read
-
-
-def _columns_named(layout: Layout) -> list[str]:
-    numbers = [number if isinstance(number, str) else number.column for number in layout.numbers]
-    return [*layout.lines, *layout.facts, *filter(None, [layout.across]), *layout.words, *numbers]
 
 
 def table(name: str, cells: Sequence[Cell], others: Sequence[tuple[str, Cell]] = ()) -> Table | None:

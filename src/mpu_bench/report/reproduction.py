@@ -50,8 +50,8 @@ def make(
         say(f"{options.jobs} parallel runs, so their seconds are not comparable: {', '.join(shared) or 'of no config'}")
 
     def begun(step: Step, number: int) -> AbstractContextManager[Listener]:
-        known = not step.estimate.unknown  # how long it trains if nothing of it has a result
-        about = f", about {duration(step.estimate.seconds)} in all" if known else ""
+        # how long it trains if nothing of it has a result
+        about = "" if step.estimate.unknown else f", about {duration(step.estimate.seconds)} in all"
         say(f"[{number}/{len(steps)}] {step}{about}")
         return listening()
 
