@@ -210,16 +210,6 @@ def test_a_number_and_a_trend_are_read_off_a_curve_where_they_say_so(statement):
     assert (verdict, point.words) == (Verdict.SUPPORTED, "30.00" if "printed" in statement else "0.4 to 0.3")
 
 
-def test_what_is_not_read_off_a_curve_is_not_taken_from_the_end():
-    statement = {"kind": "number", "printed": 0.2, "quantity": "test_error", "each": {"dataset": "a"}}
-    said = Claim(claim="0.2", statement=statement | {"of": {"solver": "sbp", "after": {"passes": 1}}})
-    rows = [run(solver="sbp", seed=seed, test_error=0.2) for seed in range(3)]
-    (cell,) = of_claims([said], Evidence(records(rows), summaries(curve({1: 0.3, 2: 0.2}))))
-    assert (cell.verdict, cell.remark) == (
-        Verdict.NOT_RUN, "a, sbp after 1 pass: only the end of a run counts here; leave out after",
-    )  # fmt: skip
-
-
 def test_rows_of_one_experiment_beside_those_of_another():
     rows = runs({("a", "fw"): 2}, experiment="one") + runs({("a", "fw"): 9}, experiment="two")
     statement = {

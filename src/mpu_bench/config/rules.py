@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from mpu_bench import published, solvers
 from mpu_bench.config.bounds import MAX_ENTRIES, MAX_POINTS, combinations
@@ -49,6 +49,15 @@ class Where(Strict):
 
 Wheres = Annotated[list[Where], Field(min_length=1), BeforeValidator(_list)]
 
+
+def _of_runs(where: Where) -> Where:
+    if where.after is not None:
+        raise MisfitError("after", "only whole runs count here; leave it out")
+    return where
+
+
+Runs = Annotated[Where, AfterValidator(_of_runs)]  #: whole runs, not a position on their curve
+
 #: ``{dataset: [a1a, a2a], C: 2}``: every combination is a point
 Range = dict[str, str | int | float | list[str | int | float]]
 
@@ -78,6 +87,7 @@ class Explained(Where):
     def _names_something(self) -> Self:
         if (self.column is None) == (self.sentence is None):
             raise ValueError("name the column of a published table, or the sentence, that does not come out")
+        _of_runs(self)
         return self
 
 
@@ -131,7 +141,7 @@ class OrderStatement(_Statement):
     kind: Literal["lower", "higher"]
     of: Where = Where()
     than: Wheres
-    over: Where | None = None
+    over: Runs | None = None
     by_factor: Positive = 1.0
     slack: Annotated[float, Field(ge=0)] = 0.0
 
@@ -159,7 +169,7 @@ class TrendStatement(_Statement):
 
     kind: Literal["rising", "falling"]
     of: Where = Where()
-    over: Where | None = None
+    over: Runs | None = None
     along: str
     between: Literal["steps", "ends"] = "steps"
 
@@ -198,8 +208,8 @@ class CurveStatement(_Statement):
     """The curve of ``of`` lies below, above or near those of ``than`` from ``from`` to ``up_to``."""
 
     kind: Literal["below", "above", "near"]
-    of: Where
-    than: Wheres
+    of: Runs
+    than: Annotated[list[Runs], Field(min_length=1), BeforeValidator(_list)]
     against: str = "kernel_evaluations"
     start: Position | None = Field(default=None, alias="from")
     up_to: Position | None = None
@@ -212,7 +222,7 @@ class CriticalStatement(_Statement):
     """
 
     kind: Literal["critical"]
-    of: Where
+    of: Runs
     against: str = "kernel_evaluations"
     before: Annotated[float, Field(gt=1)] = 2.0
     after: Annotated[float, Field(gt=1)] = 1.1
@@ -228,7 +238,7 @@ class SlopeStatement(_Statement):
 
     kind: Literal["slope"]
     of: Where = Where()
-    over: Where | None = None
+    over: Runs | None = None
     against: str
     between: Annotated[list[End], Field(min_length=2, max_length=2)]
     start: float | None = Field(default=None, alias="from")
@@ -242,7 +252,7 @@ class BoundStatement(_Statement):
     """
 
     kind: Literal["bound"]
-    of: Where
+    of: Runs
     against: Annotated[list[str | float], Field(min_length=1), BeforeValidator(_list)]
 
 
@@ -261,6 +271,8 @@ class NumberStatement(_Statement):
     def _is_rough_in_the_text(self) -> Self:
         if self.within is not None and isinstance(self.printed, Printed):
             raise ValueError("within is for a number in the text; the rule for a table's cell is in rules.yaml")
+        if self.within is None and self.of.after is not None:
+            raise MisfitError("of", "a position on a curve (after) needs within; leave one out, or give the other")
         return self
 
 

@@ -126,10 +126,8 @@ def runs_at(evidence: Evidence, where: Where, point: Mapping[str, Any]) -> list[
     Raises
     ------
     StoreError
-        If runs of several settings are meant: their mean is of nothing that a claim names; or a position on a curve.
+        If runs of several settings are meant: their mean is of nothing that a claim names.
     """
-    if where.after is not None:
-        raise StoreError(f"{name_of(point, words_of(where))}: only the end of a run counts here; leave out after")
     rows = selected(evidence.runs, where, point)
     settings = len({(row.experiment, *curve_identity(row)) for row in rows})
     if settings > 1:
