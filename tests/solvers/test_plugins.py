@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -413,7 +414,11 @@ def test_one_that_takes_all_memory_is_ended(refused, monkeypatch: pytest.MonkeyP
         (with_parameter("C: list = field(default_factory=list)"), "parameter 'C': its type is <class 'list'>"),
         (with_parameter("C: Any = field(default_factory=list)"), "parameter 'C': its default is []"),
         (with_parameter("C: Any = object()"), "parameter 'C': its default is <object"),
-        (with_parameter("C: int = 10**5000"), "parameter 'C': its default is"),
+        pytest.param(
+            with_parameter("C: int = 10**5000"),
+            "parameter 'C': its default is",
+            marks=pytest.mark.skipif(sys.version_info < (3, 11, 7), reason="its dataclasses print every default"),
+        ),
         (with_parameter("C: float = math.nan"), "parameter 'C': its default is nan"),
         (with_parameter("C: np.ndarray = None"), "parameter 'C': its type is <class 'numpy.ndarray'>"),
         (with_parameter("C: Path | None = None"), "parameter 'C': its type is pathlib"),
