@@ -280,5 +280,19 @@ def test_an_interrupted_piece_can_be_gone_on_from(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
 
 
+@pytest.mark.parametrize("name", ["PerceptronClassifier", "ForgetronClassifier", "BudgetedPegasosClassifier"])
+def test_an_interrupted_piece_that_needs_double_precision_leaves_all_as_it_was(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = blobs(2)
+    model = made(name, gamma=0.5).partial_fit(X[:20], y[:20], classes=[0, 1])
+    before = pickle.dumps(model)
+    with monkeypatch.context() as patched:
+        patched.setattr(Fit, "is_over", property(_interrupt))
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[20:] + 3000.0, y[20:])
+    assert pickle.dumps(model) == before
+
+
 def _interrupt(_fit: Fit) -> bool:
     raise KeyboardInterrupt

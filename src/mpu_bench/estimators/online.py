@@ -121,7 +121,8 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
             If the first call names no classes, if a label is none of them, if a parameter can only be found from all
             rows, if kernel values are given, or if a parameter is not what it was when learning began.
         KeyboardInterrupt
-            Rows that were learned before it stay learned; the next call's model is of them, too.
+            Rows that were learned before it stay learned, and the next call's model is of them, too; but none of the
+            first call, or of one whose rows are the first to need double precision.
         """
         self._refuse_what_needs_all()
         begins = "_state" not in vars(self)
@@ -244,7 +245,9 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
         state, is_enough = self._state, is_single_enough(rows, self._state.kernel)
         numbers = getattr(state.hypothesis, "kernel_row", None)
         if not is_enough and numbers is not None and numbers.dtype == np.float32:
-            state = with_arrays(state, lambda array: array.astype(np.float64) if array.dtype == np.float32 else array)
+            state = with_arrays(  # all copied: should learning fail, the state before is whole
+                state, lambda array: array.astype(np.float64 if array.dtype == np.float32 else array.dtype)
+            )
         solver.refuse_overflow(state, rows)
         if not is_enough:
             self._warn_if_far(rows, state.kernel, of_angles=numbers is None)
