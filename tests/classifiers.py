@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from inspect import cleandoc
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,14 @@ FORMS = [
     ("BudgetedPegasosClassifier", {"maintenance": "projection"}),
     ("BudgetedPegasosClassifier", {"budget": None}),
 ]
+
+
+def documented(kind: Any) -> list[str]:
+    """Return the parameters that a docstring of numpy's style names, sorted."""
+    section = re.search(r"(?ms)^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+$|\Z)", cleandoc(kind.__doc__))
+    assert section, f"{kind.__name__} has no section Parameters"
+    heads = [line.partition(" : ")[0] for line in section[1].splitlines() if line and not line[0].isspace()]
+    return sorted(filter(None, re.split(r",\s*", ",".join(heads))))
 
 
 def made(name: str, **parameters: Any) -> Any:

@@ -31,7 +31,7 @@ with warnings.catch_warnings():
     )
     from river.datasets import ImageSegments, Phishing
 
-from classifiers import ONLINE, blobs
+from classifiers import ONLINE, blobs, documented
 from mpu_bench import river
 from mpu_bench.core.rows import Dense
 
@@ -310,6 +310,10 @@ def test_short_streams_are_learned() -> None:
             model.learn_one(first, "a")
             model.learn_one(second, "b")
         assert (model.predict_one(first), model.predict_one(second)) == ("a", "b")
+
+
+def test_its_docstring_names_its_parameters_and_no_others(kind: Any) -> None:
+    assert documented(kind) == sorted(kind()._get_params())
 
 
 @pytest.mark.parametrize(

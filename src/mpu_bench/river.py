@@ -9,7 +9,7 @@ Probabilities are Platt's sigmoids of the scores, fitted to those of the last 50
 learned: they follow a drift, and are rough at first. `predict_one` goes by the scores.
 
 Nothing is scaled here; put river's ``StandardScaler`` before. Memory does not grow with the number of examples, but for
-`Perceptron` and for `BudgetedPegasos` without a budget, which keep what they err on.
+`Perceptron`, `Projectron`, and `BudgetedPegasos` without a budget, which keep examples as they need them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
+from inspect import cleandoc
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -237,7 +238,13 @@ def classifier(learner: type[online.OnlineClassifier]) -> type[OnlineClassifier]
         for parameter in fields(learner)
         if parameter.name not in not_here
     ]
-    namespace = {"learner": learner, "__doc__": learner.__doc__, "__module__": __name__}
+    own, shared = [name for name, *_ in declared], [parameter.name for parameter in fields(OnlineClassifier)]
+    text = (
+        cleandoc(learner.__doc__ or "").partition("\n\nParameters\n")[0]
+        + f"\n\nParameters\n----------\n{', '.join(own)}\n    As of `{learner.__name__}`."
+        + f"\n{', '.join(shared)}\n    As of `OnlineClassifier`."
+    )
+    namespace = {"learner": learner, "__doc__": text, "__module__": __name__}
     name = learner.__name__.removesuffix("Classifier")
     return make_dataclass(name, declared, bases=(OnlineClassifier,), namespace=namespace, eq=False, repr=False)
 

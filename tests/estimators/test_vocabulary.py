@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import mpu_bench
-from classifiers import ALL, SOLVERS, blobs, made
+from classifiers import ALL, SOLVERS, blobs, documented, made
 from mpu_bench import solvers
 from mpu_bench.estimators.linear import PegasosClassifier
 from mpu_bench.estimators.mixins import AugmentedClassifier, TwoClassClassifier
@@ -55,6 +55,12 @@ def quietly(model: Any, *arguments: Any, **named: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*arguments, **named)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_docstring_names_the_parameters_and_no_others(name: str) -> None:
+    kind = getattr(mpu_bench, name)
+    assert documented(kind) == sorted(kind().get_params())
 
 
 @pytest.mark.parametrize(("word", "default"), [("gamma", {"scale"}), ("cache_size", {1000}), ("n_jobs", {None})])

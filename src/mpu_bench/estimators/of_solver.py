@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from mpu_bench.estimators.mixins import (
 )
 from mpu_bench.estimators.online import OnlineClassifier
 from mpu_bench.estimators.parameters import is_checked
+from mpu_bench.solvers import meanings
 from mpu_bench.solvers.online.online import OnlineSolver
 
 #: a parameter of an online solver -> what classifiers call it
@@ -41,9 +42,10 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
 
     Besides them it has what scikit-learn's users expect: ``kernel``, ``gamma``, ``degree``, ``coef0`` and
     ``cache_size`` of a solver with kernels, ``class_weight`` of one that takes weights, ``multi_class`` and ``n_jobs``
-    of one that separates two classes, ``fit_intercept`` of such a one without a parameter ``bias``, and ``max_iter``,
-    in passes over the rows, of one that has no end of its own. That of an `OnlineSolver` has ``partial_fit``, calls
-    its ``vectors`` ``budget`` and its ``passes`` ``max_iter``.
+    of one that separates two classes, ``fit_intercept`` of such a one without a parameter ``bias``, ``max_iter``, in
+    passes over the rows, of one that has no end of its own, and ``max_seconds``, ``random_state``, ``verbose`` and
+    ``probability`` of all. That of an `OnlineSolver` has ``partial_fit``, calls its ``vectors`` ``budget`` and its
+    ``passes`` ``max_iter``.
 
     Parameters
     ----------
@@ -62,10 +64,9 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
         [parameter for parameter in fields(solver) if words.get(parameter.name) != "max_iter"],
         types_of(solver),
     )
-    bases = [OnlineClassifier] if issubclass(solver, OnlineSolver) else _bases(solver)
-    if clash := sorted(
-        {parameter.name for base in bases for parameter in fields(base)} & {parameter.name for parameter in parameters}
-    ):
+    bases = [OnlineClassifier] if issubclass(solver, OnlineSolver) else _bases(solver) or [SolverClassifier]
+    inherited = dict.fromkeys(parameter.name for base in bases for parameter in fields(base))
+    if clash := sorted(inherited.keys() & {parameter.name for parameter in parameters}):
         raise ConfigError(f"{solver.__name__}: a classifier already has a parameter {clash[0]}; choose another name")
 
     def make_solver(self: SolverClassifier, n: int, passes: int | None = None) -> Solver:  # noqa: ARG001
@@ -83,12 +84,12 @@ def classifier(solver: type[Solver], name: str = "") -> type[SolverClassifier]:
     module = sys._getframe(1).f_globals.get("__name__", solver.__module__)  # of the variable, as pickle wants it
     namespace = {
         "_solver": make_solver,
-        "__doc__": _documentation(solver, words),
+        "__doc__": _documentation(solver, words, inherited),
         "__module__": module,
     }
     return make_dataclass(
-        name or f"{solver.__name__}Classifier", declared, bases=tuple(bases) or (SolverClassifier,),
-        namespace=namespace, eq=False, repr=False, kw_only=True,
+        name or f"{solver.__name__}Classifier", declared, bases=tuple(bases), namespace=namespace, eq=False, repr=False,
+        kw_only=True,
     )  # fmt: skip
 
 
@@ -104,9 +105,13 @@ def _bases(solver: type[Solver]) -> list[type[Any]]:
     return bases
 
 
-def _documentation(solver: type[Solver], words: Mapping[str, str]) -> str | None:
-    """Return a solver's docstring with its parameters called what the classifier calls them."""
-    text = solver.__doc__ and solver.__doc__.replace("Attributes\n    ----------\n", "Parameters\n    ----------\n")
-    for word, other in words.items():
-        text = text and text.replace(f"\n    {word} : ", f"\n    {other} : ")
-    return text
+def _documentation(solver: type[Solver], words: Mapping[str, str], inherited: Iterable[str]) -> str:
+    """Return what a solver is and what its parameters mean, called what the classifier calls them."""
+    own = [
+        f"{name} : {each.range}\n    {each.meaning}"
+        for each in meanings.parameters(solver)
+        if (name := words.get(each.name, each.name)) not in inherited
+    ]
+    like = "PerceptronClassifier" if issubclass(solver, OnlineSolver) else "MPUClassifier"
+    listed = [*own, f"{', '.join(inherited)}\n    As of `{like}`."]
+    return "\n".join([meanings.summary(solver), "", "Parameters", "----------", *listed])
