@@ -82,6 +82,13 @@ def test_a_dataset_that_cannot_be(name: str, called: Call) -> None:
         assert "there is no dataset" in refused(called, verb, name)
 
 
+def test_info_shows_how_large_each_file_is(called: Call, place: Path) -> None:
+    code, said = called("data", "info", "adult", "--data", "home")
+    assert code == 0, said
+    assert "a9a (2.3 MB)" in said
+    assert "a9a.t (1.2 MB)" in said
+
+
 def test_what_is_printed_of_a_mirror_has_no_secret(called: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_MIRROR", "https://alice:hunter2@host.invalid/data?t0ken=1")
     (place / "web.yaml").write_text("name: web\ndataset: w3a\nsolvers: [{dcd: {C: 1}}]\nstop: {passes: 1}\n")

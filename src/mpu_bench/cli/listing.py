@@ -173,7 +173,7 @@ def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
         *((key, words) for key, words in (("cite", card.cite), ("licence", card.licence), ("", card.note)) if words),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
-        *((file.name, "\n".join(_sources(file))) for file in card.remote_files),
+        *((file.label, "\n".join(_sources(file))) for file in card.remote_files),
         *([("columns", _columns(card))] if isinstance(card, TableCard) else []),
     ]
     if described.fingerprint:
