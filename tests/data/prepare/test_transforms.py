@@ -127,6 +127,11 @@ def test_images_are_smoothed_by_a_gaussian(world, numbers):
     assert preprocessing_of(world.card(SMOOTHED, {"split": {"train": 30}}, "table"), world.home) is None
 
 
+def test_columns_are_dropped_once_images_are_smoothed(world, numbers):
+    dropped = world.load(SMOOTHED, {"drop_columns": "zero"}, "table")
+    assert dropped.train.values.shape == (40, 3)  # the last is zero before
+
+
 def test_images_of_which_the_file_leaves_out_what_is_zero_are_smoothed_whole(world):
     world.offer("+1 1:4 2:1\n-1 3:2 4:1\n")
     more = "storage: dense\nsmooth: {rows: 1, columns: 4, deviation: 0.5}\n"

@@ -6,8 +6,9 @@ left. The steps of the preparation are always taken in this order, whatever the 
 
 1. read (``kind``, ``first_index``, ``columns``) and turn labels into class indices (``classes``);
 2. split into training and test part (``split``), unless the parts are files of their own;
-3. drop columns (``drop_columns``);  4. smooth images (``smooth``), multiply (``multiply_by`` / ``divide_by``);
-5. scale by the training part's statistics (``scale``), or give each row unit length (``unit_rows``);
+3. smooth images (``smooth``), multiply (``multiply_by`` / ``divide_by``), give each row unit length (``unit_rows``);
+4. drop columns that are zero in the training part (``drop_columns``);
+5. scale by the training part's statistics (``scale``);
 6. store (``storage``) as float32, or with ``stream``, of a generated dataset, keep the statistics only and make the
    training rows again whenever they are presented;
 7. when the data are loaded, make two classes of the labels (``positive``) and append a constant feature to every row
