@@ -238,7 +238,7 @@ def _embedded(card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Source:
     digits = load_digits()
     values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
     if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
-        raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.5,<2")
+        raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.6,<2")
     return Source(lambda _names: iter([Chunk(labels.astype(np.int32), values)]), described.vectors(card))
 
 
