@@ -7,12 +7,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
 import yaml
 
+import accept
+import stored
 from documentation import DOCS, README, ROOT, document, made, pages
+from mpu_bench import estimators
+from mpu_bench.config.rules import Statement
+from mpu_bench.experiment import reproduce
+from mpu_bench.solver import CHECKS
 
 RUN = "run python scripts/document.py"
 
@@ -63,6 +70,29 @@ def test_links_lead_somewhere(page: str) -> None:
 def test_what_is_read_on_a_forge_links_to_what_lies_in_git(page: str) -> None:
     for name in (target.partition("#")[0] for target in _LINK.findall(pages()[page])):
         assert name.startswith("https://") or ((ROOT / page).parent / name).exists(), name
+
+
+def test_numbers_that_pages_name_are_those_there_are() -> None:
+    used = [name for _, *of_class in estimators.MODULES.values() for name in of_class]
+    assert f"Its {len([*used, *estimators.wrapped_solvers()])} solvers" in pages()["README.md"].replace("\n", " ")
+    for page in ("docs/tutorial.md", "docs/own-solver.md"):
+        assert re.findall(r"(\d+) contract tests", pages()[page]) == [str(len(CHECKS))]
+
+
+@pytest.mark.baseline
+def test_the_page_says_how_many_hours_everything_takes() -> None:
+    papers = {experiment.name for experiment in reproduce.experiments([], None, print)[0]}
+    about = [stored.about(folder) for folder in accept.full(accept.BASELINE)]
+    hours = sum(each["hours"] for each in about if each["name"] in papers)
+    (said,) = re.findall(r"more than (\d+) hours", pages()["docs/verdicts.md"])
+    assert 0 <= hours - int(said) < 3
+
+
+def test_the_reference_has_every_kind_of_statement() -> None:
+    rows = made()["config-reference.md"].partition("## claims")[2].splitlines()
+    for kind in get_args(get_args(Statement)[0]):
+        for word in get_args(kind.model_fields["kind"].annotation):
+            assert any(row.startswith("|") and f"`{word}`" in row.split("|")[1] for row in rows), word
 
 
 def test_the_site_has_every_page() -> None:

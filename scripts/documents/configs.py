@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from inspect import cleandoc
-from typing import Any
+from typing import Any, get_args
 
 from documents.markdown import table
 from mpu_bench.config import rules, schema
@@ -15,9 +15,9 @@ from mpu_bench.kernels import KERNELS
 
 HEAD = """# Keys of a config
 
-Made from the classes that check configs. [Configs](configs.md) tells how they are used; the parameters of solvers are
-on [their pages](solvers/index.md). `mpu-bench list configs --schema` prints all of it as a JSON Schema, by which an
-editor completes keys and marks what is wrong while you write.
+Made from the classes that check configs. [Write a config](configs.md) shows how they are used; the parameters of
+solvers are on [their pages](solvers/index.md). `mpu-bench list configs --schema` prints all of it as a JSON Schema, by
+which an editor completes keys and marks what is wrong while you write.
 """
 
 #: what tables call a type, where its schema would need more words than a table has
@@ -39,9 +39,9 @@ TYPES = {
     "published": "name or list of names",
     "plugins": "list of files",
     "seconds_of": "mapping with `solver` and `factor`",
-    "after": "mapping with `passes`",
+    "after": "mapping with `passes`, and `later`",
     "with": "solver with its parameters",
-    "evidence": "name of a config, or `{print: ...}`",
+    "evidence": "name of a config, `{print: ...}`, `{computed: ...}` or `{excluded: ...}`",
     "parameters": "mapping of names to values",
 }
 PARTS: dict[str, type[Strict]] = {
@@ -110,12 +110,8 @@ def _part(name: str, model: type[Strict]) -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     yield "## claims\n\nA claim has its words (`claim`) and a `statement`, of one of these kinds:\n"
-    kinds = [
-        rules.OrderStatement, rules.AlikeStatement, rules.TrendStatement, rules.CurveStatement, rules.SlopeStatement,
-        rules.BoundStatement, rules.NumberStatement, rules.SignificantStatement,
-    ]  # fmt: skip
     rows = []
-    for model in kinds:
+    for model in get_args(get_args(rules.Statement)[0]):
         made = model.model_json_schema(by_alias=True)["properties"]
         words = made["kind"].get("enum") or [made["kind"]["const"]]
         keys = [key for key in made if key != "kind"]

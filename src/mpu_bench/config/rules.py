@@ -71,7 +71,7 @@ class Printed(Strict):
 
 
 class Explained(Where):
-    """Why a published number, or a sentence, does not come out, and the evidence; it changes no verdict.
+    """Why a reported number, or a claim, is not reproduced, and the evidence; it changes no verdict.
 
     ``evidence`` is the name of a config that anyone can run; ``{print: ...}``: where print contradicts itself;
     ``{computed: ...}``: numbers, and how to get them; or, where no cause is known, ``{excluded: ...}``: what was tried.
@@ -370,20 +370,18 @@ class Judging(Strict):
     published: Annotated[list[str], BeforeValidator(lambda value: [] if value is None else _list(value))] = Field(
         [],
         max_length=MAX_ENTRIES,
-        description="The printed tables with which the results are compared and judged.",
+        description="The reported tables with which the results are compared and judged.",
     )
-    claims: list[Claim] = Field(
-        [], max_length=MAX_ENTRIES, description="Expectations of your own, judged like the papers' sentences."
-    )
+    claims: list[Claim] = Field([], max_length=MAX_ENTRIES, description="Your claims, judged like those of the papers.")
     explained: list[Explained] = Field(
         [],
         max_length=MAX_ENTRIES,
-        description="Why a printed number or a sentence does not come out, with the evidence; it changes no verdict.",
+        description="Why a reported number or a claim is not reproduced, with the evidence; it changes no verdict.",
     )
     fitted: list[Fitted] = Field(
         [],
         max_length=MAX_ENTRIES,
-        description="Printed numbers that a setting was read off, with how; where they agree they are counted apart.",
+        description="Reported numbers that a setting was read off, with how; where they agree they are counted apart.",
     )
 
 

@@ -172,7 +172,7 @@ class Checkpoints(Strict):
 
 
 class Budget(Strict):
-    """How many vectors a budgeted solver may keep; a list is swept."""
+    """How many support vectors a solver with a budget may keep; a list is swept."""
 
     vectors: Annotated[list[AtLeastOne], Field(min_length=1)]
 
@@ -221,12 +221,12 @@ class File(Judging):
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         max_length=100,
-        description="What the experiment is called: its results go to results/NAME.",
+        description="What the experiment is called; its results go to results/NAME, or results/NAME-PROFILE.",
     )
     description: str = Field("", description="What `mpu-bench list configs` says of it.")
     dataset: SkipValidation[Named | None] = Field(
         None,
-        description="The dataset, by the name of its card, with options, or a file of your own: {file: mine.csv}.",
+        description="The dataset, by the name of its card, with options, or your file: {file: mine.csv}.",
     )
     datasets: list[SkipValidation[Named]] | None = Field(
         None, min_length=1, max_length=bounds.MAX_ENTRIES, description="Several datasets, in place of `dataset`."
@@ -244,7 +244,7 @@ class File(Judging):
         description="The solvers with their parameters; a list of values is swept.",
     )
     budget: Budget | None = Field(
-        None, description="How many vectors the solvers that live on a budget may keep; a list is swept."
+        None, description="How many support vectors the solvers with a budget may keep; a list is swept."
     )
     tune: SkipValidation[Tune | None] = Field(
         None, description="Values of parameters to try on held-out rows before the runs."
@@ -283,7 +283,7 @@ class File(Judging):
     plugins: list[str] = Field(
         [],
         max_length=bounds.MAX_ENTRIES,
-        description="Python files with solvers of your own, relative to the config. They are code: run what you trust.",
+        description="Python files with your solvers, relative to the config. They are code: run what you trust.",
     )
     profiles: dict[str, dict[str, Any]] = Field(
         {}, description="Other forms of the experiment, by name: keys that override, such as solvers.mpu.C."
