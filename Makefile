@@ -12,7 +12,7 @@ PROBLEMS ?= 300
 
 .PHONY: setup run test check format bench docs site soak fuzz sweep reproduce-tables clean help
 
-help:  ## show these verbs
+help:  ## show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.installed  ## make .venv and install the project into it
@@ -43,7 +43,7 @@ format: setup  ## let ruff put the code into form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup  ## seconds as ratios to a peer, into results/bench.csv; some minutes (fetches the papers' smaller datasets)
+bench: setup  ## seconds as ratios to external solvers, into results/bench.csv; some minutes (fetches the papers' smaller datasets)
 	$(BIN)/python scripts/bench/linear.py
 	$(BIN)/python scripts/bench/kernel.py
 	$(BIN)/python scripts/bench/online.py
@@ -69,7 +69,7 @@ fuzz: setup  ## a million damaged inputs, resumable, about 40 minutes: build/fuz
 sweep: setup  ## every classifier on 300 small problems against an exact optimum, resumable, about an hour: build/sweep; PROBLEMS=50 for fewer
 	$(BIN)/python scripts/sweep.py --problems $(PROBLEMS)
 
-reproduce-tables: setup  ## what the papers print, run anew (hours; PROFILE=ci: minutes; JOBS=2: two at once where seconds are not judged); what has a result is kept
+reproduce-tables: setup  ## what the papers report, re-run (hours; PROFILE=ci: minutes; JOBS=2: two at once where no seconds are compared); only what is missing runs
 	$(BIN)/mpu-bench reproduce $(if $(PROFILE),--profile $(PROFILE)) --jobs $(JOBS) --data-limit $(DATA_LIMIT) --results $(RESULTS)
 
 clean:  ## remove .venv and every cache of the checkout, never results

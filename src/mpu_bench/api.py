@@ -98,7 +98,7 @@ class Results:
         Parameters
         ----------
         name : str, optional
-            Which; the first that there are data for by default.
+            Which; by default the first of the config's, or else the first that there are data for.
         against : str, optional
             The horizontal axis of curves: ``"train_seconds"``, ``"passes"``, ...
         style : {"paper", "slides"}
@@ -165,6 +165,8 @@ def run(config: Config | str, options: RunOptions) -> Results:
     ------
     ConfigError
         If the config or a keyword is wrong; the message names the key.
+    FetchError
+        If the mirror is of an unknown kind, or it or the data directory is in the folder of an unknown user.
     StoreError
         If the results folder cannot be used.
     ClusterError
@@ -199,10 +201,8 @@ def plan(config: Config | str, options: RunOptions) -> Outlook:
 
     Raises
     ------
-    ConfigError
-        If the config or a keyword is wrong; the message names the key.
-    StoreError
-        If the results folder cannot be used.
+    ConfigError, FetchError, StoreError
+        As of `run`.
     """
     solvers.forget_plugins()
     return Outlook.of(choose(_config(config), options, say if options.progress else _say_nothing))
@@ -237,8 +237,8 @@ def reproduce(papers: str | Sequence[str], options: ReproduceOptions) -> Reprodu
     ------
     ConfigError
         If a paper or a profile does not exist, or a keyword is wrong.
-    ClusterError
-        If the cluster cannot be reached, or is lost; what is finished is kept.
+    FetchError, ClusterError
+        As of `run`.
     """
     import pandas as pd
 

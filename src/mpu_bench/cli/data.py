@@ -105,7 +105,10 @@ def path(names: DatasetNames, options: FolderOptions) -> None:
 @app.command()
 @takes(FolderOptions)
 def clean(names: DatasetNames, options: FolderOptions) -> None:
-    """Delete the downloaded and prepared files of datasets."""
+    """Delete the downloaded and prepared files of datasets.
+
+    Files that no address serves stay.
+    """
     from rich.filesize import decimal
 
     from mpu_bench.data.prepare.load import clean_prepared

@@ -188,7 +188,7 @@ class TryOptions(TableOptions, DataOptions):
     )  # fmt: skip
     metric: str | None = option(
         None, "What to choose by: f1, auc, accuracy, average-precision or balanced-accuracy. By default accuracy; "
-        "balanced-accuracy if a class is rare, or a constant is as accurate as a linear classifier.",
+        "balanced-accuracy if a class is rare, or a linear classifier is not clearly more accurate than a constant.",
         Metric | None, metavar="METRIC", show_default=False,
     )  # fmt: skip
     threshold: bool | None = option(
@@ -212,4 +212,4 @@ class TryOptions(TableOptions, DataOptions):
     jobs: int | None = option(
         None, "The number of processes.  [default: one per core, at most 8]", int | None, min=1, max=64, metavar="N"
     )
-    results: Path = option(Path("results"), "The results folder: experiment X goes to DIR/X.", Path, metavar="DIR")
+    results: Path = option(Path("results"), "The results folder: the answer goes to DIR/try-NAME.", Path, metavar="DIR")

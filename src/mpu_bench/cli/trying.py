@@ -27,7 +27,7 @@ def try_(
     boosted trees show what the size costs. RESULTS/try-NAME then holds the answer, the chosen model, also in C and
     ONNX, and the config that trains the model again.
 
-    Exit code 1: nothing was chosen, because nothing is better than a constant.
+    Exit code 1: nothing was chosen, because nothing fits, or nothing is better than a constant.
     """
     if options.online:
         from mpu_bench.cli import selecting

@@ -42,10 +42,10 @@ class Status(IntEnum):
 class Measures(NamedTuple):
     """What a solver can certify about its present state; None where it cannot.
 
-    ``objective``: the primal objective of the model, the smaller the better. For cvm, fw and mfw it is max_i g_i over
-    all points, the bound from above of the squared radius (``dual_objective``) that they maximise; for sbp it is f of
-    the average iterate, the larger the better, and there is no dual objective. ``dual_objective``: of the dual
-    variables, the larger the better, a lower bound of the optimum. ``gap``: objective / dual_objective - 1.
+    ``objective``: the primal objective of the model, the smaller the better. For cvm, fw and mfw without ``stop`` it is
+    max_i g_i over all points, the bound from above of the squared radius (``dual_objective``) that they maximise; for
+    sbp it is f of the average iterate, the larger the better, and there is no dual objective. ``dual_objective``: of
+    the dual variables, the larger the better, a lower bound of the optimum. ``gap``: objective / dual_objective - 1.
     ``margin``: min_i y_i w.x_i / ||w||. ``online_error``: wrong predictions / examples seen, for online solvers.
     ``margin_fraction``: what part of the maximum margin the margin is at least, ``margin_fraction_wanted``: what was
     guaranteed before running. ``update_bound``: how many updates a theorem allows. ``nu``: the mean hinge loss by the
@@ -142,7 +142,7 @@ class Solver(ABC):
         sets: the name of a count or of ``objective`` and a relative difference, or the name of an error and a share of
         the rows. What is not named is the same, but for the last digits of an objective, and, of a solver that names
         anything, but for chance in errors.
-    version : raised by hand when results come out otherwise; those of earlier versions are then made again.
+    version : raised by hand when results come out otherwise; those of earlier versions are stale then, and run again.
     """
 
     name: ClassVar[str]

@@ -424,7 +424,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     @property
     def coef_(self) -> Any:
-        """The weights of the features, shape (1, d) for two classes, else one row a machine or class."""
+        """The weights of the features, shape (1, d) for two classes, else one row a binary subproblem or class."""
         weights = weights_of(self._fitted("coef_"))
         if weights is None:
             raise AttributeError(f"{type(self).__name__} has coef_ with kernel='linear' only")
@@ -433,7 +433,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """What is added to the scores, shape (1,) for two classes, else one number a machine or class."""
+        """What is added to the scores, shape (1,) for two classes, else one number a binary subproblem or class."""
         model = self._fitted("intercept_")
         weights = weights_of(model)
         if weights is not None and weights.shape[1] > self.n_features_in_:

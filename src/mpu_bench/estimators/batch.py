@@ -30,7 +30,8 @@ class SBPClassifier(BatchKernelClassifier, TwoClassClassifier):
     coef0 : float
         As in scikit-learn's SVC.
     cache_size : float
-        Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
+        Megabytes for rows of kernel values that are kept, at most, for each binary subproblem that is trained at a
+        time.
     multi_class : {"ovr", "ovo"}
         How several classes are reduced to two: a binary subproblem for each class, or for each pair.
     n_jobs : int, optional

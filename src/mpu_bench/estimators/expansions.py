@@ -31,7 +31,7 @@ def kernel_of(model: Model) -> Kernel | None:
 
 
 def weights_of(model: Model) -> NDArray[np.float64] | None:
-    """Return the weights of the features, one row a machine; None where the model is not linear in them."""
+    """Return the weights of the features, one row a binary subproblem; None where the model is not linear in them."""
     machines = machines_of(model)
     if isinstance(machines, LinearModel):
         return None if isinstance(machines, FourierModel) else machines.weights

@@ -54,9 +54,10 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     margin : {"soft", "hard"}
         ``"hard"``: the maximum margin, for data that are separable.
     tol : float
-        Ends as soon as the objective is certainly at most 1 + tol times the optimum; 0: at convergence.
+        Ends as soon as the objective is certainly at most 1 + tol times the optimum, or the margin at least
+        1 / (1 + tol) of the maximum; 0: at convergence.
     accuracy : float
-        What the objective is at most at convergence, as a part of the optimum.
+        The same at convergence: the objective is at most 1 + accuracy times the optimum.
     class_weight : dict or "balanced", optional
         What C is multiplied by for each class; with ``margin="soft"``.
     kernel : {"linear", "poly", "rbf", "precomputed"} or function
@@ -65,7 +66,8 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     coef0 : float
         As in scikit-learn's SVC.
     cache_size : float
-        Megabytes for rows of kernel values that are kept, at most, of each machine that is trained at a time.
+        Megabytes for rows of kernel values that are kept, at most, for each binary subproblem that is trained at a
+        time.
     fit_intercept : bool
         Whether a feature that is 1 is added; with ``kernel="rbf"``, which sees differences alone, it changes nothing.
     multi_class : {"ovr", "ovo"}
@@ -109,8 +111,8 @@ class MarginPerceptronClassifier(MarginClassifier):
     accuracy : float
         At convergence the margin is at least 1 / (2 + accuracy) of the maximum.
     max_iter : int or None
-        The most passes over the training rows, of each binary subproblem: data that are not separable have no other
-        end.
+        The most passes over the training rows, of each binary subproblem: most data that are not separable have no
+        other end.
     kernel, gamma, degree, coef0, cache_size, fit_intercept, multi_class, n_jobs, max_seconds, random_state, verbose,
     probability
         As of `MPUClassifier`.

@@ -187,7 +187,7 @@ class RunOptions(Options):
     )
     kernel_memory: str | None = option(
         None,
-        "Memory for cached kernel values, such as 2GB. By default half of the free memory.",
+        "Memory for cached kernel values, such as 2GB. By default half of limits.memory, or of the free memory.",
         str | None,
         metavar="SIZE",
     )

@@ -37,7 +37,7 @@ class RunSettings:
         When its model is evaluated.
     threads : int
     kernel_memory : int or None
-        Bytes for kernel values that are kept; None: half of what is free.
+        Bytes for kernel values that are kept; None: half of what is free, shared by the runs at a time.
     timed_on_shared_rows : bool
         Whether seconds end runs that share kernel rows: such a run gets further than one with rows of its own.
     """

@@ -1,12 +1,12 @@
 """Who is trained next, on how many rows: each candidate on more and more of them, with fewer and fewer settings.
 
-Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on, up to
-all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left; nor where
-the candidate cannot win: were its error to fall with every step as it did with the last, it would be above that of the
-best that is small enough, beyond the confidence bounds of both. The shortest steps come first: what is small and fast
-is known on all rows before what is not. No fit may take the seconds of all: it has twice its share of those that are
-left, or some times as many as are foreseen. What seconds are left then are for values beside the best ones of the best
-candidates, but not of those that are both larger and worse than another.
+Every setting of a candidate is tried on a few rows; the best third of them on four times as many, and so on; the best
+alone on all. A step is not begun where its seconds, foreseen from those of the step before, are more than are left;
+nor where the candidate cannot win: were its error to fall with every step as it did with the last, it would be above
+that of the best that is small enough, beyond the confidence bounds of both. The shortest steps come first: what is
+small and fast is known on all rows before what is not. No fit may take the seconds of all: it has twice its share of
+those that are left, or some times as many as are foreseen. What seconds are left then are for values beside the best
+ones of the best candidates, but not of those that are both larger and worse than another.
 """
 
 from __future__ import annotations

@@ -281,7 +281,7 @@ def training_content(card: Card, home: DataDirectory) -> tuple[str, ...]:
 
 
 def clean_prepared(card: Card, home: DataDirectory) -> int:
-    """Delete a dataset's prepared arrays, of all its options, and its source files; give the bytes freed.
+    """Delete a dataset's prepared arrays, of all its options, and its source files; return the bytes freed.
 
     Files that no address serves stay: the user put them there by hand.
     """

@@ -5,7 +5,7 @@ Chang, Lin: "LIBSVM: a library for support vector machines", ACM TIST 2, 2011, s
 theirs are kept up to date. Once they are optimal, the gradient of the others is reconstructed from what has changed.
 
 Deviations: variables are only shrunk where a quarter of the active ones leaves, since passes over all of them are
-vectorised and gathering is not; and they come back once only, at the tolerance.
+vectorised and gathering is not; and they come back at the tolerance alone, not before at ten times as much.
 """
 
 from __future__ import annotations
