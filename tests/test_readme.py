@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import shlex
@@ -16,6 +17,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import mpu_bench
+from classifiers import ONLINE
 from command_line import environment
 from copies import Copies
 from documentation import ROOT, block, blocks, commands, pages
@@ -26,6 +29,7 @@ from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
 from mpu_bench.report import page
 from mpu_bench.resources import config_names
+from mpu_bench.solver import Solver
 from mpu_bench.solvers import SOLVERS
 from mpu_bench.solvers.plugins import scaffold
 
@@ -305,6 +309,24 @@ def test_the_table_of_classifiers_names_their_solvers() -> None:
     expected = {name: [*solvers] for name, (_, *solvers) in estimators.MODULES.items()}
     expected |= {name: [solver] for name, solver in estimators.wrapped_solvers().items()}
     assert {name: named.get(name) for name in expected} == expected
+
+
+def test_the_table_of_ends_has_the_defaults() -> None:
+    table = pages()["docs/python.md"].partition("| classifier | `tol` |")[2].partition("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        names, tol, _, most = (cell.strip() for cell in line.split("|")[1:5])
+        for group, limit in zip(names.split(";"), most.split(";"), strict=True):
+            for name in re.findall(r"`(\w+)`", group) or ONLINE:
+                parameters = getattr(mpu_bench, name)().get_params()
+                assert parameters["max_iter"] == int(re.sub(r"\D", "", limit)), name
+                assert parameters.get("tol") == (float(tol) if tol else None), name
+
+
+def test_the_attributes_of_a_solver_have_the_defaults() -> None:
+    table = pages()["docs/own-solver.md"].partition("| attribute | default |")[2].partition("\n\n")[0]
+    rows = [[cell.strip("` ") for cell in line.split("|")[1:3]] for line in table.splitlines()[2:]]
+    assert len(rows) == 6
+    assert {name: ast.literal_eval(default) for name, default in rows} == {n: getattr(Solver, n) for n, _ in rows}
 
 
 def test_rivers_classifier(tmp_path: Path) -> None:
