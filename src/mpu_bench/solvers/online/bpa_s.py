@@ -63,7 +63,7 @@ class State(OnlineState):
 
 @dataclass(frozen=True, kw_only=True)
 class BPAS(OnlineSolver):
-    """BPA-S.
+    """BPA-S, the Passive-Aggressive learner on a budget.
 
     Attributes
     ----------

@@ -115,7 +115,10 @@ class BudgetPerceptron(OnlineSolver):
 
 @dataclass(frozen=True)
 class PerceptronOldest(BudgetPerceptron):
-    """The Perceptron that drops its oldest vector; `BudgetPerceptron` has the parameters."""
+    """The Perceptron that drops its oldest vector.
+
+    `BudgetPerceptron` has the parameters.
+    """
 
     name = "perceptron-oldest"
     paper = "forgetron-2005"
@@ -124,7 +127,10 @@ class PerceptronOldest(BudgetPerceptron):
 
 @dataclass(frozen=True)
 class PerceptronRandom(BudgetPerceptron):
-    """The Perceptron that drops any of its vectors; `BudgetPerceptron` has the parameters."""
+    """The Perceptron that drops one of its vectors at random.
+
+    `BudgetPerceptron` has the parameters.
+    """
 
     name = "perceptron-random"
     paper = "forgetron-2005"

@@ -27,7 +27,9 @@ from mpu_bench.solvers.online.leaving import MIN_NEEDED, MIN_NEEDED_BEFORE
 
 @dataclass(frozen=True)
 class CKS(BudgetPerceptron):
-    """CKS; `BudgetPerceptron` has the other parameters.
+    """The Perceptron that drops the vector which is best explained by the others.
+
+    `BudgetPerceptron` has the other parameters.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class Functions(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FOGD(OnlineSolver):
-    """FOGD.
+    """FOGD, online gradient descent on random Fourier features.
 
     Attributes
     ----------

@@ -34,7 +34,10 @@ _NORM_ROUNDING = 1e-5  # of K(x, x) in single precision
 
 @dataclass(frozen=True)
 class Forgetron(BudgetPerceptron):
-    """The Forgetron; `BudgetPerceptron` has the parameters."""
+    """The Forgetron.
+
+    `BudgetPerceptron` has the parameters.
+    """
 
     name = "forgetron"
     paper = "forgetron-2005"
