@@ -133,6 +133,16 @@ def test_counts_every_product():
     assert certificates >= 1
 
 
+def test_slices_count_as_one_advance_does_beyond_what_doubles_count():
+    problem = toys.problem(*toys.real(n=40, seed=3), "dense64")
+    solver = MPU(C=0.1, accuracy=1e-14, stop=0.0)
+    whole, sliced = train(solver, problem)[0], solver.start(problem, Linear(), 0)
+    while solver.advance(sliced, more(sliced, presented=7)) == Status.RUNNING:
+        pass
+    assert sliced.counters[UPDATES] > 2**53
+    np.testing.assert_array_equal(sliced.counters, whole.counters)
+
+
 def test_converged_presents_all_examples_once_more_without_an_update():
     problem = toys.problem(*toys.binary(), "ones")
     solver = MPU(stop=0.0)

@@ -367,7 +367,7 @@ def _present(state, until):
     last = min(first + until.presented - counters[PRESENTED], sizes[presented_set])
     size = np.uint32(0) if presented_set == SECOND else np.uint32(sizes[presented_set + 1])
     gap, dual, smallest = progress.gap, progress.dual, progress.smallest
-    steps, updates = 0, 0.0
+    steps, updates = 0, np.int64(0)  # which a double does not count beyond 2^53
     I_of_all, is_hard = state.thresholds.I_max, np.isinf(state.thresholds.I_max)
     near, end = _C_BAR * b, np.uint32(len(examples) - 1)
     for position in range(np.uint32(first), np.uint32(last)):
@@ -389,7 +389,7 @@ def _present(state, until):
             I_i += delta
             multiplicities[i] = I_i
             steps += 1
-            updates += np.ceil(abs(delta))
+            updates += np.int64(np.ceil(abs(delta)))
             dual += delta * (b - p_i - delta * norms[i] / 2.0)
         if presented_set == ALL:
             collects = p_i <= near or I_i > 0.0
@@ -409,7 +409,7 @@ def _present(state, until):
     counters[PRESENTED] += last - first
     counters[INNER_PRODUCTS] += (last - first) * responses.products
     counters[STEPS] += steps
-    counters[UPDATES] += np.int64(updates)
+    counters[UPDATES] += updates
 
 
 @jit
