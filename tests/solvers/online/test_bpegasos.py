@@ -87,6 +87,21 @@ def test_the_average_takes_part_in_the_maintenance(maintenance):
     assert np.corrcoef(solver.model(state).scores(problem.test)[:, 0], plain)[0, 1] > 0.9
 
 
+@pytest.mark.parametrize("regularization", [LAMBDA, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_rows_of_both_classes_merge_to_that_row(regularization, seed):
+    """Their coefficients all but cancel, or do: what the average has of them stays where they are."""
+    labels = np.append([0, 1], np.random.default_rng(seed).integers(0, 2, 60)).astype(np.int32)
+    problem = toys.problem(np.tile([2.0, 0.0, 1.0], (62, 1)), labels, "dense")
+    parameters = {"regularization": regularization, "average": True, "precision": "double"}
+    scores = []
+    for solver in (BPegasos(vectors=2, **parameters), solvers.load("pegasos-multiclass")(**parameters)):
+        model = solver.model(toys.train(solver, problem, Gaussian(GAMMA), seed)[0])
+        np.testing.assert_allclose(model.vectors.values, problem.train.values[: len(model.coefficients)], rtol=1e-9)
+        scores.append(model.scores(problem.test)[0, 0])
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     maintenance=st.sampled_from(["smallest", "projection", "merging"]),

@@ -83,6 +83,19 @@ def choose(distances, products, norms, p):
     return best_partner(padded(distances), padded(products), padded(norms), ages, p, m, new_candidates(room))
 
 
+@pytest.mark.parametrize("partners", [3, 12])
+def test_a_partner_is_found_where_all_are_equal_but_for_rounding(partners):
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        coefficients, distances = random.normal(size=partners), 10 ** random.uniform(-32, -12, partners)
+        norms, p = coefficients**2, int(np.abs(coefficients).argmin())
+        products = coefficients[p] * coefficients
+        partner, h, loss = choose(distances, products, norms, p)
+        assert partner != p
+        assert loss >= 0.0
+        assert (h, loss) == solve(distances[partner], products[partner] / norms[p], norms[partner] / norms[p])
+
+
 @pytest.mark.parametrize("classes", [1, 3])
 def test_no_partner_loses_less_than_its_bounds(classes):
     for distances, products, norms, p in states(200, 16, classes, seed=1):

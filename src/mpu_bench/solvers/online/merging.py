@@ -57,14 +57,16 @@ from mpu_bench.solvers.online.expansion import (
 from mpu_bench.solvers.online.leaving import maintain
 
 _LARGEST_DISTANCE = 700.0  # gamma ||x_p - x_n||^2: exp(-700) is still a normal number
-_MIN_SQUARED_NORM = 1e-280  # ||alpha_p||^2 of a vector that is merged; what is below is removed: its ratios overflow
+#: ||alpha_p||^2 of a vector that is merged, whose ratios else overflow; what is less is removed, or of an average, in
+#: which it may count for more, merged as if it were so much
+_MIN_SQUARED_NORM = 1e-280
 _LARGEST_SQUARED_NORM = 1e30  # ||alpha_n||^2 in units of ||alpha_p||^2 where `bound` computes in single precision
 _BOUND_FACTOR = 1.0 + 1e-3  # of a loss: `bound` is in single precision
 _FAR_SQUARED_NORM = 4.5  # ||alpha_n||^2 in units of ||alpha_p||^2 from where h > -1: above 4
 _TIE_FACTOR = 1.0 + 1e-9  # of a loss: no worse than it
 _SOLVED_CANDIDATES = 4  # at most, without screening them
 _NO_SUM = 1e-9  # coefficients of a class cancel whose sum is no more than this part of them
-_FARTHEST = 1e6  # h of (21), at most
+_FARTHEST = 1e6  # h and -h, at most: beyond, of two vectors that are all but equal nothing is left but rounding
 _MAX_STEPS = 100  # for one partner; halving alone needs no more
 _STEP_TOLERANCE = 1e-15  # relative change of h that ends them
 
@@ -122,8 +124,10 @@ def _(merging, w, _kernel, budget, counters):
     counters[KERNEL_COMPUTED] += 3 * m
     norms, inserted_at, vectors, average = w.norms, w.inserted_at, w.f.vectors, w.average
     p = smallest(norms, inserted_at, m)
+    if average.shape[1] > 0:
+        norms[p] = max(norms[p], _MIN_SQUARED_NORM)
     unit = norms[p]
-    if unit > _MIN_SQUARED_NORM:
+    if unit >= _MIN_SQUARED_NORM:
         coefficients, distances, values = w.f.coefficients, merging.distances, merging.values
         _distances(vectors, gram, m, merging.gamma, p, distances[0])
         _products(coefficients, p, padded(m), merging.products)
@@ -248,11 +252,12 @@ def _fixed_point(g, q, v, h):
 
 @jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _loss(g, q, v, h):
-    """Return the loss at h: all three arguments of expm1 are <= 0."""
+    """Return the loss at h: all three arguments of expm1 are <= 0. Of vectors that are all but equal it may round to 0."""
     both = 2.0 * g * h * (1.0 - h)  # a b = exp(both - g)
     product = exp_double(max(both, 0.0) - g) * expm1_double(-abs(both))
     product = product if both <= 0.0 else -product
-    return -expm1_double(-2.0 * g * (1.0 - h) * (1.0 - h)) - v * expm1_double(-2.0 * g * h * h) - 2.0 * q * product
+    loss = -expm1_double(-2.0 * g * (1.0 - h) * (1.0 - h)) - v * expm1_double(-2.0 * g * h * h) - 2.0 * q * product
+    return max(loss, 0.0)
 
 
 @jit(error_model="numpy")
@@ -274,7 +279,7 @@ def solve(g, q, v):
     g = min(g, _LARGEST_DISTANCE)
     low, high = -1.0, 0.5
     if q < 0.0 and v < _FAR_SQUARED_NORM:
-        while low >= _fixed_point(g, q, v, low)[0] and low > -1e150:
+        while low >= _fixed_point(g, q, v, low)[0] and low > -_FARTHEST:
             low, high = 2.0 * low, low
     h = min(max(_fixed_point(g, q, v, 0.0)[0], low), high)
     for _ in range(_MAX_STEPS):
