@@ -252,12 +252,11 @@ def _fixed_point(g, q, v, h):
 
 @jit(forceinline=True, error_model="numpy", fastmath={"contract"})
 def _loss(g, q, v, h):
-    """Return the loss at h: all three arguments of expm1 are <= 0. Of vectors that are all but equal it may round to 0."""
+    """Return the loss at h: all three arguments of expm1 are <= 0. Where it is next to 0 it may round to less."""
     both = 2.0 * g * h * (1.0 - h)  # a b = exp(both - g)
     product = exp_double(max(both, 0.0) - g) * expm1_double(-abs(both))
     product = product if both <= 0.0 else -product
-    loss = -expm1_double(-2.0 * g * (1.0 - h) * (1.0 - h)) - v * expm1_double(-2.0 * g * h * h) - 2.0 * q * product
-    return max(loss, 0.0)
+    return -expm1_double(-2.0 * g * (1.0 - h) * (1.0 - h)) - v * expm1_double(-2.0 * g * h * h) - 2.0 * q * product
 
 
 @jit(error_model="numpy")
@@ -399,7 +398,7 @@ def best_partner(distances, products, norms, inserted_at, p, m, work):
         j = slots[k]
         shares[k], losses[k] = solve(np.float64(distances[j]), products[j] / unit, max(norms[j] / unit, 1.0))
         smallest_loss = min(smallest_loss, losses[k])
-    chosen = np.int64(-1)
+    smallest_loss, chosen = max(smallest_loss, 0.0), np.int64(-1)
     for k in range(count):
         oldest = chosen < 0 or inserted_at[slots[k]] < inserted_at[slots[chosen]]
         if losses[k] <= smallest_loss * _TIE_FACTOR and oldest:
@@ -489,7 +488,7 @@ def _screened(work, distances, products, norms, unit, count):
     loss = np.inf
     for k in range(count):
         loss = min(loss, losses[k])
-    left = 0
+    loss, left = max(loss, 0.0), 0
     for k in range(count):
         if not bounds[k] > loss * _TIE_FACTOR * _TIE_FACTOR:
             slots[left] = slots[k]
