@@ -20,49 +20,34 @@ update, an example that causes any is a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numpy.typing import NDArray
 
-from mpu_bench.core.counters import STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
-from mpu_bench.core.models import KernelModel
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, squared_norms
-from mpu_bench.core.solver import Until
-from mpu_bench.core.stream import Chunk, Stream
-from mpu_bench.core.vectors import padded, put
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.matrix import kernel_diagonal
-from mpu_bench.kernels.precision import Precision, precision_for
-from mpu_bench.solvers.online.budget_perceptrons import model_of_functions, predict_by_functions
-from mpu_bench.solvers.online.online import (
-    OnlineSolver,
-    OnlineState,
-    functions_for,
-    has_room,
-    new_hypothesis,
-    next_example,
-    sign_for,
-    with_room,
-)
+from mpu_bench.kernels.precision import Precision
+from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron, State
+from mpu_bench.solvers.online.leaving import asks_for_slot, slot_for
 
 _TIE = 1e-9  # Q are equal that differ by no more than this part
 _NOT_ONE = 1e-6  # of K(x, x): rows may be in single precision
 
 
-@dataclass
-class State(OnlineState):
-    """What the algorithm works on."""
+class Replacing(NamedTuple):
+    """The limits of a step; stands for the `Leaving` of perceptrons."""
 
-    sizes: NDArray[np.int64]  #: (c,) |S|, how many vectors each function has
+    budget: int  #: B
+    C: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class BPAS(OnlineSolver):
+class BPAS(BudgetPerceptron):
     """BPA-S, the Passive-Aggressive learner on a budget.
 
     Attributes
@@ -79,31 +64,18 @@ class BPAS(OnlineSolver):
 
     name = "bpa-s"
     paper = "wang-2010"
-    changes_by_updates: ClassVar = True
     kernels: ClassVar = "constant-diagonal"
 
     vectors: Annotated[int, Ge(1)] = 100
     C: Annotated[float, Gt(0)] = 1.0
-    precision: Precision = "single"
 
-    def start(self, problem: Problem, kernel: Kernel, seed: int) -> State:
-        """Start with nothing stored: f = 0.
-
-        Raises
-        ------
-        ConfigError
-            If K(x, x) is not 1.
-        """
-        self.check(problem, kernel)
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what every solver refuses, and a kernel with which K(x, x) is not 1."""
+        super().check(problem, kernel)
         self._refuse_lengths(kernel, problem.train, problem.name)
-        functions = functions_for(len(problem.classes))
-        precision = precision_for(problem, kernel, self.precision)
-        f = new_hypothesis(problem, functions * padded(self.vectors + 1), precision, quantised=True)
-        errors, counters = np.zeros(1, np.int64), new_counters()
-        return State(Stream(problem, seed), kernel, f, errors, counters, np.zeros(functions, np.int64))
 
     def refuse_overflow(self, state: State, rows: Rows) -> None:
-        """Refuse further rows as `start` does the first."""
+        """Refuse further rows as `check` does the first."""
         self._refuse_lengths(state.kernel, rows, "rows")
         super().refuse_overflow(state, rows)
 
@@ -115,41 +87,26 @@ class BPAS(OnlineSolver):
                 " take a gaussian kernel, or normalize: true"
             )
 
-    def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
-        """Predict and learn; ends early where there is no room for a vector that is kept sparse."""
-        f = state.hypothesis = with_room(state.hypothesis, chunk, position)
-        limits = self.vectors, self.C
-        _present(f, state.sizes, limits, state.kernel, chunk, position, until, state.errors, state.counters)
-
-    def model(self, state: State) -> KernelModel:
-        """Return the expansion over the stored vectors, those of all functions one after the other."""
-        return model_of_functions(state.hypothesis, state.kernel, state.sizes)
+    def leaving(self, precision: Precision, seed: int, functions: int) -> Replacing:  # noqa: ARG002
+        """Return the limits of a step."""
+        return Replacing(self.vectors, self.C)
 
 
-@jit
-def _present(f, sizes, limits, kernel, chunk, position, until, errors, counters):
-    (budget, C), scores, s = limits, f.scores, len(f.kernel_row) // len(f.scores)
-    for p in range(position, len(chunk.order)):
-        i = next_example(chunk, p)
-        if reached(counters, until) or not has_room(f, chunk.rows, i):
-            return
-        label = chunk.labels[i]
-        if np.isnan(predict_by_functions(f, sizes, kernel, chunk.rows, i, label, errors, counters)):
-            return
-        updates = counters[UPDATES]
-        for c in range(len(scores)):
-            first, m, sign = c * s, sizes[c], sign_for(c, label, scores)
-            loss = 1.0 - sign * scores[c]
-            if loss > 0.0:
-                alphas, kernel_row = f.coefficients[c, first : first + s], f.kernel_row[first : first + m]
-                r, beta = m, sign * min(C, loss)
-                if m == budget:
-                    r = _least_harm(alphas, kernel_row, scores[c], sign, beta, C)
-                    beta += alphas[r] * kernel_row[r]
-                put(f.vectors, first + r, chunk.rows, i)
-                alphas[r], sizes[c] = beta, max(m, r + 1)
-                counters[UPDATES] += 1
-        counters[STEPS] += counters[UPDATES] > updates
+@asks_for_slot.register(Replacing)
+def _(_replacing, margin):
+    return margin < 1.0
+
+
+@slot_for.register(Replacing, forceinline=True)  # a call with all these arrays takes longer
+def _(replacing, f, c, first, m, _mistakes, _kernel, _counters):
+    alphas, kernel_row, score = f.coefficients[c, first:], f.kernel_row[first : first + m], f.scores[c]
+    sign, C, r = alphas[m], replacing.C, np.int64(m)
+    beta = sign * min(C, 1.0 - sign * score)
+    if m == replacing.budget:
+        r = _least_harm(alphas, kernel_row, score, sign, beta, C)
+        beta += alphas[r] * kernel_row[r]
+    alphas[m] = beta
+    return r
 
 
 @jit

@@ -19,7 +19,7 @@ update, an example that causes any is a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge
@@ -35,9 +35,8 @@ from mpu_bench.core.stream import Chunk, Stream
 from mpu_bench.core.vectors import example_at_hand, padded, put, some_kernel_values, weighted_sum
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels.precision import Precision, precision_for
-from mpu_bench.solvers.online.leaving import OLDEST, RANDOM, Leaving, new_leaving, slot_for
+from mpu_bench.solvers.online.leaving import OLDEST, RANDOM, asks_for_slot, new_leaving, slot_for
 from mpu_bench.solvers.online.online import (
-    Hypothesis,
     OnlineSolver,
     OnlineState,
     functions_for,
@@ -57,14 +56,7 @@ class State(OnlineState):
 
     sizes: NDArray[np.int64]  #: (c,) |S|, how many vectors each function has
     mistakes: NDArray[np.int64]  #: (c,) M, the present one included
-    leaving: Leaving
-
-
-def model_of_functions(f: Hypothesis, kernel: Kernel, sizes: NDArray[np.int64]) -> KernelModel:
-    """Return the expansion over the vectors of all functions, which have so many each, one after the other."""
-    by_function = np.arange(len(f.kernel_row)).reshape(len(sizes), -1)
-    taken = np.concatenate([slots[:size] for slots, size in zip(by_function, sizes, strict=True)])
-    return model_of(f, kernel, taken)
+    leaving: Any  #: a `Leaving`, or what another learner has in its place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +89,14 @@ class BudgetPerceptron(OnlineSolver):
         functions = functions_for(len(problem.classes))
         precision = precision_for(problem, kernel, self.precision)
         f = new_hypothesis(problem, functions * padded(self.vectors + 1), precision, quantised=True)
-        leaving = new_leaving(self.rule, self.vectors, precision, rng(seed, "vector to leave"), functions)
+        leaving = self.leaving(precision, seed, functions)
         sizes, mistakes = np.zeros(functions, np.int64), np.zeros(functions, np.int64)
         errors, counters = np.zeros(1, np.int64), new_counters()
         return State(Stream(problem, seed), kernel, f, errors, counters, sizes, mistakes, leaving)
+
+    def leaving(self, precision: Precision, seed: int, functions: int) -> Any:
+        """Return what decides who leaves each of so many functions."""
+        return new_leaving(self.rule, self.vectors, precision, rng(seed, "vector to leave"), functions)
 
     def present(self, state: State, chunk: Chunk, position: int, until: Until) -> None:
         """Predict and learn; ends early where there is no room for a vector that is kept sparse."""
@@ -110,7 +106,10 @@ class BudgetPerceptron(OnlineSolver):
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the stored vectors, those of all functions one after the other."""
-        return model_of_functions(state.hypothesis, state.kernel, state.sizes)
+        f, sizes = state.hypothesis, state.sizes
+        by_function = np.arange(len(f.kernel_row)).reshape(len(sizes), -1)
+        taken = np.concatenate([slots[:size] for slots, size in zip(by_function, sizes, strict=True)])
+        return model_of(f, state.kernel, taken)
 
 
 @dataclass(frozen=True)
@@ -145,19 +144,19 @@ def _present(f, sizes, mistakes, leaving, kernel, chunk, position, until, errors
         if reached(counters, until) or not has_room(f, chunk.rows, i):
             return
         label = chunk.labels[i]
-        if np.isnan(predict_by_functions(f, sizes, kernel, chunk.rows, i, label, errors, counters)):
+        if np.isnan(_predict(f, sizes, kernel, chunk.rows, i, label, errors, counters)):
             return
         updates = counters[UPDATES]
         for c in range(len(scores)):
             sign = sign_for(c, label, scores)
-            if sign * scores[c] <= 0.0:
+            if asks_for_slot(leaving, sign * scores[c]):
                 _insert(f, sizes, mistakes, leaving, c, c * s, kernel, chunk.rows, i, sign, counters)
                 counters[UPDATES] += 1
         counters[STEPS] += counters[UPDATES] > updates
 
 
 @jit(inline="always")
-def predict_by_functions(f, sizes, kernel, rows, i, label, errors, counters):
+def _predict(f, sizes, kernel, rows, i, label, errors, counters):
     """Score an example, function by function with a kernel row each, and count it as `predict` does.
 
     Returns
@@ -175,9 +174,9 @@ def predict_by_functions(f, sizes, kernel, rows, i, label, errors, counters):
     return predict(f.scores, label, requested, requested, errors, counters)[1]
 
 
-@jit
+@jit(forceinline=True)
 def _insert(f, sizes, mistakes, leaving, c, first, kernel, rows, i, sign, counters):
-    """Insert the example with weight 1; where there are more than B vectors then, one leaves."""
+    """Insert the example with weight 1, or what ``leaving`` makes of it; where there are B vectors, one leaves."""
     m, coefficients = sizes[c], f.coefficients[c]
     mistakes[c] += 1
     coefficients[first + m] = sign

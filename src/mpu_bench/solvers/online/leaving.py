@@ -71,13 +71,23 @@ def new_leaving(
     )
 
 
-@jit
+@jit_dispatch(forceinline=True)
+def asks_for_slot(leaving, margin):
+    """Return whether an example with y f(x) = ``margin`` is to be stored."""
+
+
+@asks_for_slot.register(Leaving)
+def _(_leaving, margin):
+    return margin <= 0.0
+
+
+@jit_dispatch
 def slot_for(leaving, f, c, first, m, mistakes, kernel, counters):
     """Return the slot that a new example of function c gets, or B if it is the example itself that leaves.
 
     Parameters
     ----------
-    leaving : Leaving
+    leaving : Leaving, or what another learner has in its place
     f : Hypothesis
         The function's slots begin at ``first``; slots here are counted from there. That of the example is m as yet: its
         coefficient is written there, its kernel row and scores are at hand. Coefficients may be changed.
@@ -88,6 +98,10 @@ def slot_for(leaving, f, c, first, m, mistakes, kernel, counters):
     kernel : Kernel
     counters : array of int64
     """
+
+
+@slot_for.register(Leaving)
+def _(leaving, f, c, first, m, mistakes, kernel, counters):
     rule, budget = leaving.rule, leaving.budget
     coefficients, kernel_row = f.coefficients[c, first : first + budget + 1], f.kernel_row[first : first + m]
     if rule == RANDOM:
