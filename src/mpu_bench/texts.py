@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
@@ -114,6 +115,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def command(*words: object) -> str:
+    """Return a command of mpu-bench as a shell takes it: a path may hold blanks."""
+    return shlex.join(["mpu-bench", *map(str, words)])
 
 
 def counted(count: int, noun: str) -> str:

@@ -83,7 +83,7 @@ def test_bad_input_is_one_message(results: Path, tmp_path: Path) -> None:
     assert "no such folder" in str(check("--baseline", "nowhere").exception)
     renamed = check("--against", "results/baseline").exception
     assert isinstance(renamed, ConfigError)
-    assert "--against is called --baseline now" in str(renamed)
+    assert "is called --baseline now" in str(renamed)
     results.parent.rename("away")
     empty = check().exception
     assert isinstance(empty, StoreError)
@@ -136,6 +136,14 @@ def test_github_gets_an_annotation_for_each_change_and_a_summary(
     assert summary.startswith("of the step before\n| mpu-bench check |")
     assert "verdict changed" in summary
     assert "| adult sbp seed=0 |" in summary
+
+
+def test_what_a_strict_check_fails_for_is_annotated(results: Path) -> None:
+    assert "::" not in check(results, "--format", "github").output
+    done = check(results, "--format", "github", "--strict")
+    assert done.exit_code == 1
+    words = "sbp-runtime row 1, adult, libsvm, test_error_percent: not reproduced (higher, worse): reported 14.9"
+    assert f"::error title=made-up::{words}, measured 16" in done.output
 
 
 @pytest.mark.parametrize("name", ["mpu-hard-margin-ci", "fw-table2-ci", "bpegasos-table1-ci"])

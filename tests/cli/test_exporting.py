@@ -149,6 +149,13 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     assert not (models / "other.c").exists()
 
 
+def test_the_makefile_needs_a_file_that_compilers_know(called, models: Path) -> None:
+    for name in ("linear", "linear.mk", "linear.h"):
+        code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", name, "--with-test")
+        assert (code, f"--out {name}: must end in .c" in said) == (2, True), said
+        assert not (models / name).exists()
+
+
 @needs_compiler
 def test_of_the_files_of_an_export_all_are_written_or_none(called, models: Path) -> None:
     (models / "whole.ino").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -44,6 +45,15 @@ def test_a_solver_is_listed_with_its_parameters(mpu_bench: Called) -> None:
     assert (wrong.returncode, wrong.stderr) == (2, "mpu-bench: unknown solver 'mpux': did you mean 'mpu'?\n")
     assert "did you mean 'adult'" in mpu_bench("list", "datasets", "adlut").stderr
     assert len(mpu_bench("list", "datasets", "adult").stdout.splitlines()) == 2
+
+
+def test_a_broken_card_of_the_user_hides_no_other_dataset(called, place: Path) -> None:
+    (place / "datasets").mkdir()
+    (place / "datasets" / "broken.yaml").write_text("title: x\nkind: nope\n", encoding="utf-8")
+    code, listed = called("list", "datasets")
+    assert code == 0
+    assert "datasets/broken.yaml, line 2: kind: there is no kind 'nope'" in " ".join(listed.split())
+    assert "adult" in listed
 
 
 def test_a_solver_that_is_not_installed_is_listed_with_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

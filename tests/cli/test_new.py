@@ -23,6 +23,12 @@ def test_a_solver_and_its_config_are_written(called, place: Path) -> None:
     assert (place / "my_solver.yaml").is_file()
 
 
+def test_the_commands_that_follow_can_be_copied(called, place: Path) -> None:
+    code, text = called("new", "solver", "my-solver", "--file", "my files/my solver.py")
+    assert code == 0
+    assert "mpu-bench check-solver 'my files/my solver.py'; run it: mpu-bench run 'my files/my solver.yaml'" in text
+
+
 def test_files_that_are_there_are_not_overwritten(called, place: Path) -> None:
     (place / "my_solver.yaml").write_text("mine\n", encoding="utf-8")
     code, text = called("new", "solver", "my-solver")

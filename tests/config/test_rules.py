@@ -14,6 +14,18 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
         ("published: mpu-table3", "published: there is no table 'mpu-table3'; did you mean"),
         ("published: [mpu-table1, fw-tabel2]", "there is no table 'fw-tabel2'; did you mean 'fw-table2'"),
         ("paper: mpu-2011", "paper"),
+        (
+            LOWER.replace("checkerboard}", "checkerboard, c: [1, 2]}") + "}}]",
+            "claims.statement.each.c: there is no parameter 'c'; did you mean 'C'?",
+        ),
+        (
+            LOWER.replace("{solver: dcd}", "{solver: dcd, parameters: {tolerence: 1}}") + "}}]",
+            "claims.statement.than.parameters.tolerence: there is no parameter 'tolerence'",
+        ),
+        (
+            CLAIM + "kind: rising, quantity: test_error, of: {solver: mpu}, along: C}}]",
+            "claims.statement.along: each: has no 'C' to go along; give its values there",
+        ),
         (LOWER + ", by: 3}}]", "line 4: claims.statement.by: unknown key"),
         (LOWER + ", slac: 0.2}}]", "line 4: claims.statement.slac: unknown key; did you mean 'slack'?"),
         (CLAIM + "kind: lowr, quantity: nu}}]", "there is no kind 'lowr'; did you mean 'lower'?"),

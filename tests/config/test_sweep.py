@@ -171,6 +171,18 @@ def test_an_impossible_relative_value_is_refused(refused, parameters: str, messa
     assert f"line 3: solvers.sdca.{message}" in refused(HEAD + f"solvers: [{{sdca: {{{parameters}}}}}]\n")
 
 
+@pytest.mark.parametrize(
+    ("solvers", "tune", "where"),
+    [
+        ("[dcd]", "tune: {C: [1, 0], holdout: 0.3}", "line 4: tune.C: must be greater than 0, not 0"),
+        ("[{smo: {kernel: gaussian}}]", "tune: {kernel.gamma: [-1], folds: 2}", "line 4: tune.kernel.gamma: must be"),
+        ("[dcd]", "tune: {C: [1, 0], holdout: 0.3, with: {smo: {}}}", "line 4: tune.C: must be greater than 0"),
+    ],
+)
+def test_a_wrong_value_to_try_is_told_where_it_stands(refused, solvers: str, tune: str, where: str) -> None:
+    assert where in refused(HEAD + f"solvers: {solvers}\n{tune}\n")
+
+
 def test_weights_of_classes_are_swept_like_numbers(read) -> None:
     text = "solvers: [dcd: {class_weight: [balanced, {white: [2, 3]}]}, smo: {class_weight: null}]\n"
     solvers = read(HEAD + text).solvers

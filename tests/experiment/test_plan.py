@@ -50,6 +50,16 @@ def test_a_wrong_filter_is_told(experiment: Experiment, filters: list[str]) -> N
         plan.only(plan.plan(experiment), filters)
 
 
+def test_a_label_with_a_comma_is_chosen_and_what_runs_have_not_is_not_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "commas.yaml"
+    path.write_text(TEXT.replace("web", "web: {as: 'a, b'}"), encoding="utf-8")
+    runs = plan.plan(read_config(path))
+    assert {run.dataset.label for run in plan.only(runs, ["dataset=a, b"])} == {"a, b"}
+    for filters in (["budget=5"], ["split=5"]):
+        with pytest.raises(ConfigError, match=r"no run has (budget|split) '5': there are none"):
+            plan.only(runs, filters)
+
+
 GAUSSIAN = """
 name: tried
 dataset: {digits: {positive: ['8'], split: {train: 300, seed: 0}}}

@@ -374,6 +374,13 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path):
         figures.plot(made_up.results(tmp_path), "test-error", None, tmp_path / "file" / "below")
 
 
+def test_an_axis_that_no_figure_can_have_is_not_replaced_in_silence(tmp_path):
+    results = made_up.results(tmp_path)
+    with pytest.raises(StoreError, match="has no figure against inner_products: it needs curves of solvers that all"):
+        figures.plot(results, "test-error", "inner_products", None)
+    assert not (results / "figures").exists()
+
+
 def on(rows, **machines):
     """Say of rows of which machine their seconds are, by solver or dataset; "here" where none is named."""
     names = [machines.get(row["solver"]) or machines.get(row["dataset"]) or "here" for row in rows]

@@ -218,6 +218,16 @@ def test_wrong_names_are_refused_with_the_nearest():
         compared(records, "bpegasos", "mpu")
 
 
+def test_a_setting_whose_value_holds_blanks_is_named_as_it_is_suggested():
+    kernels = ["polynomial(degree=2, offset=1)", "polynomial(degree=3, offset=1)"]
+    weights = {"class_weight": {"no": 1.0, "yes": 2.0}}
+    records = [replace(run("smo", kernel, parameters=weights), kernel=name) for kernel, name in enumerate(kernels)]
+    for words in (f"kernel={kernels[1]}", f" kernel={kernels[1]}  class_weight={{'no': 1.0, 'yes': 2.0}} "):
+        assert [each.kernel for each in runs_of(records, f"smo {words}", "x")] == kernels[1:]
+    with pytest.raises(ConfigError, match="no finished run of a solver ''"):
+        runs_of(records, "", "x")
+
+
 def test_trials_and_earlier_runs_are_no_results():
     records = [run("a", test_error=0.1), run("a", 1, trial="validation"), replace(run("a", 2), earlier=1)]
     assert [each.seed for each in runs_of(records, "a", "x")] == [0]

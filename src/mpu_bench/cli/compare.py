@@ -16,7 +16,7 @@ from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report.tables import Table
 from mpu_bench.verdict import regression
 from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS
-from mpu_bench.verdict.regression import Difference, Results
+from mpu_bench.verdict.regression import Results
 from mpu_bench.verdict.two_solvers import COMPARED, Comparison, Sides, runs_of
 
 _WIDEST = 20  # letters of a name that heads a column
@@ -57,9 +57,19 @@ def compare(
         raise ConfigError(f"name a second results folder, or two solvers of {first}: --solvers X Y (it has {names})")
     differences = regression.differences(left, right) if second and solvers is None else []
     if form == "json":
-        write(_json(pairs, differences, unknown) + "\n")
+        differing = [
+            {
+                "run": difference.name,
+                "differs_in": [change.words("first", "second") for change in difference.mismatches],
+            }
+            for difference in differences
+            if difference.mismatches
+        ]
+        shown = {"pairs": [asdict(pair) for pair in pairs], "runs": differing, "remarks": unknown}
+        write(json.dumps(shown, indent=2) + "\n")
     elif form == "csv":
-        write(_csv(pairs))
+        named = [{"of": pair.first, "against": pair.second} | asdict(row) for pair in pairs for row in pair.rows]
+        write(csv_text(named, ("of", "against", *Comparison.__dataclass_fields__)))
     else:
         _print(pairs, unknown, console())
         if differences:
@@ -103,20 +113,6 @@ def _same_solvers(left: Results, right: Results, quantities: Sequence[str]) -> t
     unknown = [f"only in {left.folder}: {name}" for name in names if name not in both]
     unknown += [f"only in {right.folder}: {name}" for name in others if name not in both]
     return [_pair((left, right), (name, name), quantities) for name in both], unknown
-
-
-def _json(pairs: Sequence[_Pair], differences: Sequence[Difference], unknown: Sequence[str]) -> str:
-    runs = [
-        {"run": difference.name, "differs_in": [change.words("first", "second") for change in difference.mismatches]}
-        for difference in differences
-        if difference.mismatches
-    ]
-    return json.dumps({"pairs": [asdict(pair) for pair in pairs], "runs": runs, "remarks": unknown}, indent=2)
-
-
-def _csv(pairs: Sequence[_Pair]) -> str:
-    named = [{"of": pair.first, "against": pair.second} | asdict(row) for pair in pairs for row in pair.rows]
-    return csv_text(named, ("of", "against", *Comparison.__dataclass_fields__))
 
 
 def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -> None:

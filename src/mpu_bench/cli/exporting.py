@@ -47,8 +47,8 @@ def export_c(
     """Write a model as C, or raise what `mpu-bench export-c` exits with; the parameters are the options."""
     target = None if device is None else named(device)
     check_free(out, force, (model, check))
-    if out is not None and with_test and out.suffix in (".mk", ".ino"):
-        raise UserError(f"--out {out}: is the name of a file that --with-test writes; call the C file something.c")
+    if out is not None and with_test and out.suffix != ".c":
+        raise UserError(f"--out {out}: must end in .c, by which the makefile of --with-test knows its language")
     if bits is not None and not fixed_point:
         raise UserError("--bits needs --fixed-point: it is the width of its integers")
     saved = load(model)

@@ -14,7 +14,7 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile, shown
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.display.terminal import Drawn, Terminal
-from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.errors import ConfigError, DataError, nearest
 from mpu_bench.kernels import KERNELS
 from mpu_bench.report.tables import Table
 from mpu_bench.resources import config_names
@@ -123,7 +123,10 @@ def print_solver(name: str, console: Terminal) -> None:
 
 
 def _dataset(name: str) -> Sequence[str]:
-    card = catalog.card(name)
+    try:
+        card = catalog.card(name)
+    except DataError as error:
+        return *[""] * 5, str(error)
     features = card.known_features if isinstance(card, TableCard) else card.kept_features or card.features
     counts = (*card.expected_rows(), features, len(card.class_names))
     return *("" if count is None else str(count) for count in counts), ", ".join(card.papers), card.title

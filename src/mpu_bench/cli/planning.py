@@ -67,12 +67,12 @@ def _tell_estimate(estimate: Estimate, console: Terminal) -> None:
         return
     known = f"about {_brief(estimate.seconds)} of training"
     if estimate.unknown:
-        few = f"{known}; unknown for {estimate.unknown} runs"
+        few = f"{known}; unknown for {counted(estimate.unknown, 'run')}"
         known = few if estimate.unknown < estimate.runs else "training time unknown"
     console.tell(f"to do: {counted(estimate.runs, 'run')}, {known}")
     if estimate.reported_runs:
         reported = f"the papers report {_brief(estimate.reported)} on their machines"
-        console.tell(f"for {estimate.reported_runs} runs of unknown time {reported}")
+        console.tell(f"for {counted(estimate.reported_runs, 'run')} of unknown time {reported}")
     console.tell(f"overhead (loading, evaluation, storage): about {_brief(estimate.overhead)}")
     if estimate.memory_mb:
         console.tell(f"memory per run: up to {decimal(int(estimate.memory_mb * 2**20))}, by earlier runs")
@@ -85,8 +85,8 @@ def _brief(seconds: float) -> str:
 def _size(files: Iterable[RemoteFile]) -> str:
     sizes = [file.bytes for file in files]
     if not any(sizes):
-        return f"{len(sizes)} files of unknown size"
-    known = f"{decimal(sum(filter(None, sizes)))} in {len(sizes)} files"
+        return f"{counted(len(sizes), 'file')} of unknown size"
+    known = f"{decimal(sum(filter(None, sizes)))} in {counted(len(sizes), 'file')}"
     return f"{known}, {sizes.count(None)} of unknown size" if None in sizes else known
 
 
@@ -122,11 +122,9 @@ def print_reproduction(
 
 def _cells(outlook: Outlook) -> Sequence[str]:
     estimate = outlook.estimate
-    hours = "" if not estimate.runs else "unknown" if estimate.unknown == estimate.runs else _hours(estimate)
-    sizes = _size(outlook.missing.values()) if outlook.missing else ""
-    return str(len(outlook.runs)), str(outlook.done), str(len(outlook.todo)), hours, sizes, _unavailable(outlook)
-
-
-def _hours(estimate: Estimate) -> str:
     hours = f"{estimate.seconds / 3600:.2f}" if estimate.seconds > _HUNDREDTH_OF_AN_HOUR else "< 0.01"
-    return f"{hours}, unknown for {estimate.unknown}" if estimate.unknown else hours
+    if estimate.unknown:
+        hours = "unknown" if estimate.unknown == estimate.runs else f"{hours}, unknown for {estimate.unknown}"
+    sizes = _size(outlook.missing.values()) if outlook.missing else ""
+    numbers = map(str, (len(outlook.runs), outlook.done, len(outlook.todo)))
+    return *numbers, hours if estimate.runs else "", sizes, _unavailable(outlook)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mpu_bench.cli.options import FAILED, console, say
+from mpu_bench.texts import command
 
 app = typer.Typer(no_args_is_help=True, help="Write a template for your own solver.")
 
@@ -37,7 +38,7 @@ def solver(
 
     path, config = scaffold.write(name, file)
     say(f"written: {path}, {config}")
-    say(f"test it: mpu-bench check-solver {path}; run it: mpu-bench run {config}")
+    say(f"test it: {command('check-solver', path)}; run it: {command('run', config)}")
 
 
 def check_solver(

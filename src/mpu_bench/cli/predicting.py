@@ -285,8 +285,9 @@ def predict(
 def _pieces(
     saved: SavedModel, data: str, label: str | None, options: TextOptions, labelled: bool = False
 ) -> Iterator[Piece]:
-    header, separator = options.header, options.separator
-    return pieces_of(saved, data, label, labelled, home=options.home, separator=separator, header=header)
+    return pieces_of(
+        saved, data, label, labelled, home=options.home, separator=options.separator, header=options.header
+    )
 
 
 def check_free(path: Path | None, force: bool, read: Sequence[Path | str | None] = ()) -> None:

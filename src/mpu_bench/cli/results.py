@@ -54,7 +54,7 @@ def check(
     from mpu_bench.errors import ConfigError
 
     if against is not None:
-        raise ConfigError(f"--against is called --baseline now: mpu-bench check --baseline {against}")
+        raise ConfigError(f"--against {against}: is called --baseline now")
     passes = verdicts.check(results or (), baseline, strict=strict, everything=everything, form=form)
     raise typer.Exit(0 if passes else FAILED)
 
@@ -118,7 +118,7 @@ def plot(
     """Draw the figures of a results folder as SVG, PDF and PNG."""
     from mpu_bench.report import figures
 
-    forms = list(dict.fromkeys(to.split(",")))
+    forms = list(dict.fromkeys(map(str.strip, to.split(","))))
     for path in figures.plot(results, figure, against=against, out=out, forms=forms, style=style):
         say(f"written: {path}")
 
@@ -164,7 +164,7 @@ def export(
     from mpu_bench.report.export import Shape
     from mpu_bench.report.export import export as exported
 
-    named = {} if columns is None else {"columns": tuple(columns.split(","))}
+    named = {} if columns is None else {"columns": tuple(map(str.strip, columns.split(",")))}
     text = exported(results, to, out, Shape(rows=rows, caption=caption, label=label, bold_best=bold_best, **named))
     if text is not None:
         write(text)

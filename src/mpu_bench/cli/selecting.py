@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 import time
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ from mpu_bench.selection.repetition import config_of, exports_of
 from mpu_bench.selection.rows import MIN_PER_CLASS, Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
+from mpu_bench.texts import command
 
 _MIN_ROWS = 20
 _MAX_COLUMNS = 20  # that are left out, named
@@ -102,8 +104,8 @@ def select(file: str, options: TryOptions, pool: Pool, began: float) -> int:
 
 def _budgets(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdecimal() and 2 <= int(word) <= 1_000_000 for word in words):
-        raise ConfigError(f"--budget {text}: must be numbers of support vectors from 2 on, such as 100,500")
+    if not all(re.fullmatch("[0-9]{1,7}", word) and 2 <= int(word) <= 1_000_000 for word in words):
+        raise ConfigError(f"--budget {text}: must be numbers of support vectors from 2 to 1,000,000, such as 100,500")
     return tuple(dict.fromkeys(map(int, words)))
 
 
@@ -151,7 +153,9 @@ def _dataset(file: str, file_options: Mapping[str, Any]) -> tuple[str, dict[str,
     for column, why in left_out[:_MAX_COLUMNS]:
         say(f"column '{column}' is left out: {why}")
     if len(left_out) > _MAX_COLUMNS:
-        say(f"and {len(left_out) - _MAX_COLUMNS:,} more columns are left out; mpu-bench data add {file} lists them")
+        say(
+            f"and {len(left_out) - _MAX_COLUMNS:,} more columns are left out; {command('data', 'add', file)} lists them"
+        )
     for note in notes:
         say(f"warning: {note}")
     return *dataset, file_options

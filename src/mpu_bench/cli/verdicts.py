@@ -17,6 +17,7 @@ from mpu_bench.report import checked, overview
 from mpu_bench.report.overview import SENTENCES, PaperTable, besides, by_paper, overview_rows
 from mpu_bench.report.tables import Table
 from mpu_bench.results.folder import results_folders
+from mpu_bench.texts import command, counted
 from mpu_bench.verdict import cells
 from mpu_bench.verdict.baseline import Check
 from mpu_bench.verdict.baseline import check as check_folder
@@ -44,8 +45,8 @@ def check(results: Sequence[Path], baseline: Path | None, *, strict: bool, every
     if form == "table":
         _print(checks, bool(results) or everything, everything, console())
     elif form == "github":
-        write(checked.github_text(checks))
-        _summarize(checked.markdown_summary(checks))
+        write(checked.github_text(checks, strict))
+        _summarize(checked.markdown_summary(checks, strict))
     else:
         write((checked.json_text(checks) if form == "json" else checked.junit_text(checks, strict)) + "\n")
     return not any(result.has_changed or (strict and result.differs) for result in checks)
@@ -53,11 +54,11 @@ def check(results: Sequence[Path], baseline: Path | None, *, strict: bool, every
 
 def _summarize(text: str) -> None:
     """Append Markdown to the summary of a job of GitHub's, which it names a file for; elsewhere print it."""
-    if not (name := os.environ.get("GITHUB_STEP_SUMMARY")):
-        return write(text)
-    with as_store_error(path := Path(name)), path.open("a", encoding="utf-8") as file:
-        file.write(text)
-    return None
+    if name := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with as_store_error(path := Path(name)), path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        write(text)
 
 
 def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Terminal) -> None:
@@ -71,7 +72,7 @@ def _print(checks: Sequence[Check], listed: bool, everything: bool, terminal: Te
         print_overview(overview.by_table(whole), terminal, listed, everything)
         if not listed:
             terminal.tell(
-                f"details of an experiment: mpu-bench check {checks[0].folder}; of all: mpu-bench check --all"
+                f"details of an experiment: {command('check', checks[0].folder)}; of all: mpu-bench check --all"
             )
     print_changes(checks, terminal)
 
@@ -146,7 +147,7 @@ def print_differences(left: Results, right: Results, differences: Sequence[Diffe
     median = (
         f"; undisturbed runs take {statistics.median(ratios):.2f} times the second's seconds (median)" if ratios else ""
     )
-    console.tell(f"{len(differences)} runs in both, {len(faulty)} differ{median}")
+    console.tell(f"{counted(len(differences), 'run')} in both, {len(faulty)} differ{median}")
     if others := sum(not difference.is_same_run for difference in differences):
         console.tell(f"{others} of them differ in settings such as stop:, in the data, or in the version of the solver")
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from mpu_bench import resources, solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice
 from mpu_bench.config.drawings import check_drawings
-from mpu_bench.config.rules import check_judging
+from mpu_bench.config.parameters import names_of_parameters
+from mpu_bench.config.rules import Where, check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node, shown
@@ -45,17 +46,33 @@ def check_together(
     _check_classes(datasets, choices, entries)
     if content.stop.seconds_of is not None:
         _check_seconds_of(content.stop.seconds_of.solver, datasets, choices, document["stop"]["seconds_of"])
-    if content.budget is not None and _vectors_of(choices).isdisjoint(content.budget.vectors):
+    variants = [variant for choice in choices for variant in choice.variants]
+    if content.budget is not None and {own.get("vectors") for _, own in variants}.isdisjoint(content.budget.vectors):
         raise document["budget"].error("no solver of this config takes its vectors from here; remove the key")
     if content.stop.suboptimality is not None:
         _check_suboptimality(content, choices, document["stop"]["suboptimality"])
-    if content.stop.gap is not None and not any(map(_may_have_gap, choices)):
+    if content.stop.gap is not None and not any(  # a solver without an objective certifies none; a user's own may
+        solvers.plugin_of(name) is not None or solvers.load(name).objective_of(own) for name, own in variants
+    ):
         raise document["stop"]["gap"].error("no solver of this config has a gap; remove the key")
     _check_ends(content, choices, entries)
     labels = {*(dataset.label for dataset in datasets), *_labels_in(document)}
     check_judging(content, document.root, labels, solvers.known())
+    if all(solvers.is_described(choice.name) for choice in choices):
+        _check_claimed(document["claims"], {name for _, own in variants for name in own})
     _check_explained(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
+
+
+def _check_claimed(claims: Node, parameters: Collection[str]) -> None:
+    """Reject a name in a claim that is no parameter of a solver: it would select no run, or be of no effect."""
+    known = {*Where.model_fields, *parameters}
+    for statement in [claim["statement"] for claim in claims.entries()]:
+        sides = [statement["of"], statement["over"], *statement["than"].entries()]
+        for named in [*statement["each"].entries(), *(side["parameters"] for side in sides)]:
+            for name in named.value or ():
+                if name not in known and not any(name in names_of_parameters(solver) for solver in solvers.OWN):
+                    raise named[name].unknown("parameter", name, known)
 
 
 def check_per_dataset(node: Node, labels: Sequence[str]) -> None:
@@ -93,17 +110,6 @@ def _labels_in(document: Document) -> set[str]:
         for name, options in entry.items() if isinstance(entry, Mapping) else ():
             labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
     return labels
-
-
-def _vectors_of(choices: Sequence[SolverChoice]) -> set[int | None]:
-    """Return how many vectors the solvers may keep, and those that try values for them."""
-    return {parameters.get("vectors") for choice in choices for _, parameters in choice.variants}
-
-
-def _may_have_gap(choice: SolverChoice) -> bool:
-    """Return whether a solver may certify a gap: one without an objective does not; a user's own may."""
-    is_plugin = solvers.plugin_of(choice.name) is not None
-    return is_plugin or any(solvers.load(name).objective_of(parameters) for name, parameters in choice.variants)
 
 
 def _check_explained(content: File, node: Node) -> None:

@@ -173,6 +173,12 @@ class TrendStatement(_Statement):
     along: str
     between: Literal["steps", "ends"] = "steps"
 
+    @model_validator(mode="after")
+    def _goes_along_its_points(self) -> Self:
+        if not all(self.along in part for part in self.each):
+            raise MisfitError("along", f"each: has no '{self.along}' to go along; give its values there")
+        return self
+
 
 class Extent(Strict):
     """A position on an axis: a multiple of n, the number of training examples, or n^2, or the curve's own end.

@@ -30,7 +30,7 @@ from mpu_bench.config.rules import Judging
 from mpu_bench.config.schema import RENAMED, File, Tune
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS
-from mpu_bench.document import Change, Document, Label, Node, shown
+from mpu_bench.document import Change, Document, Label, Locations, Node, shown
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import KERNELS
 from mpu_bench.scaled import Derived, parse
@@ -266,14 +266,19 @@ class TuningGrid:
             for combination in self.combinations
         ]
 
-    def check(self, owner: str, parameters: Names, fixed: Mapping[str, Any], prefix: str = "") -> None:
-        """Reject tuned names that are not parameters of the solver or kernel, or that have a value as well."""
+    def check(self, owner: str, parameters: Names, fixed: Node, prefix: str = "") -> None:
+        """Reject tuned names that are not parameters of the solver or kernel, or that have a value as well.
+
+        What is wrong with a value that is tried is from then on said of its key under ``tune``.
+        """
         for name in self.values(prefix)[0] if self.node is not None else ():
             node = self.node[prefix + name]  # type: ignore[index]
             if name not in parameters:
                 raise node.error(f"{owner} has no parameter '{name}'; {node.document.suggest(name, parameters)}")
-            if name in fixed:
+            if name in fixed.value:
                 raise node.error(f"{owner} is given a value of '{name}', too; remove one of the two")
+            locations = node.document.locations
+            locations.put((*fixed.key, name), Locations(locations.head(node.key, node.document.source), names_key=True))
 
 
 def _grid(node: Node) -> TuningGrid:
@@ -336,7 +341,7 @@ def _tuner(
 ) -> list[dict[str, Any]]:
     """Check the parameters of the one solver that tries the values for all: ``with: {cvm: {...}}``."""
     fields, parameters = names_of_parameters(name), dict(node.value)
-    grid.check(f"solver '{name}'", fields, parameters)
+    grid.check(f"solver '{name}'", fields, node)
     if "vectors" in fields and "vectors" not in parameters and content.budget is not None:
         parameters["vectors"] = checked[0].get("vectors", content.budget.vectors[0])
     return [
@@ -362,7 +367,7 @@ def _solvers_of(node: Node, content: File, labels: Sequence[str], size: PlanSize
     for label, chosen in _selected(below.holding(entry), labels, {"kernel": kernel_node, "tune": tune_node}):
         grid = _grid(tune_node.holding(chosen.value["tune"]))
         plain = chosen.holding({key: value for key, value in chosen.value.items() if key not in ("kernel", "tune")})
-        grid.check(f"solver '{name}'", fields, plain.value)
+        grid.check(f"solver '{name}'", fields, plain)
         ignores_budget = "vectors" not in fields or "vectors" in plain.value or "vectors" in grid.combinations[0]
         budgets = (
             [{}]
@@ -400,7 +405,7 @@ def _kernel_entries(node: Node) -> list[tuple[Node, str, Node]]:
 
 def _kernels(entry: Node, name: str, below: Node, *, solver: str, grid: TuningGrid) -> Iterator[list[KernelChoice]]:
     """Check a kernel's combinations; each with every combination of the values to be tried, one where there is none."""
-    grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below.value, _KERNEL_PREFIX)
+    grid.check(f"kernel '{name}'", KERNELS[name].options.model_fields, below, _KERNEL_PREFIX)
     for one in _expanded(below.value):
         nodes = [below.holding(one | values) for values in grid.values(_KERNEL_PREFIX)]
         choices = [

@@ -194,18 +194,15 @@ _BAR = 20  # letters of the bar
 
 def screen(overall: Overall, console: Terminal) -> Table:
     """Return what a terminal shows of an experiment at this moment."""
-    lines = _fitting(_tallies(overall), console.height - _LINES_BESIDES)
+    running = Counter(run.group for run in [*overall.under_way.values()])
+    tallies = {group: replace(tally, running=running[group]) for group, tally in overall.tallies.items()}
+    lines = _fitting(tallies, console.height - _LINES_BESIDES)
     shown = _lines()
     if lines:
         shown.add_row(_table(lines, console.width))
     shown.add_row(_how_far(overall, console.width))
     shown.add_row(_now(overall))
     return shown
-
-
-def _tallies(overall: Overall) -> dict[Group, Tally]:
-    running = Counter(run.group for run in [*overall.under_way.values()])
-    return {group: replace(tally, running=running[group]) for group, tally in overall.tallies.items()}
 
 
 def _fitting(tallies: Mapping[Group, Tally], room: int) -> dict[Group, Tally]:
@@ -364,7 +361,9 @@ class Display:
             case Compiled(seconds):
                 self._compiled[name] = seconds
             case Progress():
-                self._overall.is_at(run, name, _progress_words(news))
+                words = [f"{news.passes:.3g} epochs", f"{news.seconds:.1f} s"]
+                words += _values({"objective": news.objective, "gap": news.gap})
+                self._overall.is_at(run, name, ", ".join(words))
 
     def _finished(self, run: Run, record: Record) -> None:
         name = self._names.of(run)
@@ -380,11 +379,6 @@ class Display:
         self._last_reason = record.reason
         values = f"; {_result(record)}" if record.status == RunStatus.PROVISIONAL else ""
         self._console.tell(f"{head}: {record.status.upper()}: {why}{values}", style="bold red")
-
-
-def _progress_words(progress: Progress) -> str:
-    words = [f"{progress.passes:.3g} epochs", f"{progress.seconds:.1f} s"]
-    return ", ".join([*words, *_values({"objective": progress.objective, "gap": progress.gap})])
 
 
 def _values(known: Mapping[str, float | None]) -> list[str]:

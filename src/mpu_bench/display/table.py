@@ -17,6 +17,7 @@ from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import Summary, by_dataset, grouped
 from mpu_bench.results.naming import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
+from mpu_bench.texts import command
 
 
 def print_results(results: ResultsFolder, console: Terminal, chosen: Collection[int] | None = None) -> None:
@@ -37,8 +38,7 @@ def print_results(results: ResultsFolder, console: Terminal, chosen: Collection[
         console.tell(line)
     rest = 0 if chosen is None else sum(not record.trial for index, record in enumerate(every) if index not in chosen)
     if rest:
-        line = f"other runs of this experiment: {rest}; mpu-bench show {results.folder} prints all"
-        console.tell(line)
+        console.tell(f"other runs of this experiment: {rest}; {command('show', results.folder)} prints all")
 
 
 def print_table(records: Sequence[Record], published: Sequence[str], console: Terminal) -> None:

@@ -243,11 +243,13 @@ def only(runs: Sequence[Run], filters: Sequence[str]) -> list[Run]:
         key, equals, values = condition.partition("=")
         if not equals or key not in FILTERS:
             raise ConfigError(f"--only {condition}: must be KEY=VALUE, with KEY one of {', '.join(FILTERS)}")
-        wanted = values.split(",")
         known = {str(FILTERS[key](run)) for run in runs}
+        wanted = [values] if values in known else values.split(",")  # a label may hold a comma
         for value in wanted:
             if value not in known:
-                raise ConfigError(f"--only {condition}: no run has {key} '{value}': {nearest(value, known)}")
+                raise ConfigError(
+                    f"--only {condition}: no run has {key} '{value}': {nearest(value, known - {'None', ''})}"
+                )
         selected = [run for run in selected if str(FILTERS[key](run)) in wanted]
     if not selected:
         keys = [condition.partition("=")[0] for condition in filters]

@@ -47,6 +47,7 @@ from mpu_bench.results.machines import located, machine_of
 from mpu_bench.results.provenance import MadeFrom, Needs
 from mpu_bench.results.saved_models import model_file
 from mpu_bench.results.store import MATRICES, Store, folder_lock, refuse_kept
+from mpu_bench.texts import counted
 
 #: what of a result is taken
 _TAKEN = {"optimum": "dual_objective", "nu": "nu", "seconds": "train_seconds"}
@@ -173,7 +174,7 @@ def execute(chosen: ChosenRuns, pool: Pool, listener: Listener) -> bool:
         done = set() if chosen.options.force else store.finished(needs)
         saved_to = model_files(chosen, planned)
         if again := without_model(saved_to, done, store):
-            listener.progress.note(f"re-run, because they have no saved model: {len(again)} runs")
+            listener.progress.note(f"re-run, because they have no saved model: {counted(len(again), 'run')}")
         missing = filter_already_run(planned, wanted, done - again)
         todo = [planned_run.run for planned_run in missing]
         seconds: list[float | None] = []

@@ -26,11 +26,13 @@ class Line(NamedTuple):
     is_fault: bool
 
 
-def lines(check: Check) -> list[Line]:
-    """Return what has changed in a folder; first what fails."""
+def lines(check: Check, strict: bool = False) -> list[Line]:
+    """Return what has changed in a folder; first what fails: with ``strict`` what is not reproduced, too."""
     changes = [Line(check.name, run.name, _words(run), True) for run in check.runs if run.mismatches]
     changes += [Line(check.name, cell_text(change.cell), change.words, change.is_fault) for change in check.changes]
     changes += [Line(check.name, run, words, False) for run, words in check.slower]
+    against = [cell for cell in check.cells if strict and cell.is_against]
+    changes += [Line(check.name, cell_text(cell), _with_numbers(cell), True) for cell in against]
     return sorted(changes, key=lambda line: not line.is_fault)
 
 
@@ -115,13 +117,14 @@ def junit_text(checks: Sequence[Check], strict: bool) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def github_text(checks: Sequence[Check]) -> str:
+def github_text(checks: Sequence[Check], strict: bool) -> str:
     """Return the changes as GitHub's workflow commands: an error for each that fails, a warning for each other."""
     return "".join(
-        f"::{'error' if line.is_fault else 'warning'} title={_property(line.experiment)}::"
+        f"::{'error' if line.is_fault else 'warning'} "
+        f"title={_message(line.experiment).replace(':', '%3A').replace(',', '%2C')}::"
         f"{_message(f'{line.what}: {line.words}')}\n"
         for check in checks
-        for line in lines(check)
+        for line in lines(check, strict)
     )
 
 
@@ -129,13 +132,9 @@ def _message(text: str) -> str:
     return publishable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def markdown_summary(checks: Sequence[Check]) -> str:
+def markdown_summary(checks: Sequence[Check], strict: bool) -> str:
     """Return in Markdown whether folders have changed from the baseline, with a table of the changes."""
-    changes = [line for check in checks for line in lines(check)]
+    changes = [line for check in checks for line in lines(check, strict)]
     rows = [(line.experiment, line.what, line.words, "yes" if line.is_fault else "no") for line in changes]
     standing = Table(("mpu-bench check",), [(sentence,) for sentence in summaries(checks)], "l")
     changed = Table(("experiment", "run or verdict", "change", "fails"), rows, "llll")

@@ -40,11 +40,6 @@ _GROUP = 0.45  # lines, of a bar that joins solvers
 _PAD = 0.03  # of the axis, between a line and its name
 
 
-def _height_of_ranks(panel: Panel) -> float:
-    """Return the _height_of_ranks of a diagram in inches."""
-    return _TITLE + _RANK_LINE * (_ABOVE + _below(panel))
-
-
 def _draw_ranks(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     """Draw a diagram: solvers at their average ranks, joined by bars where they are not told apart."""
     on.set_axis_off()
@@ -233,7 +228,7 @@ def _width(figure: Figure, columns: int, form: Format) -> float:
 
 def _height(panel: Panel, columns: int, form: Format) -> float:
     if panel.names:
-        return _height_of_ranks(panel) * form.size
+        return (_TITLE + _RANK_LINE * (_ABOVE + _below(panel))) * form.size
     return _BAR_HEIGHT * form.size if panel.categories else form.heights[min(columns, len(form.heights)) - 1]
 
 

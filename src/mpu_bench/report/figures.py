@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mpu_bench.config.drawings import AXES, KINDS, Drawing
 from mpu_bench.errors import ConfigError, StoreError, nearest
 from mpu_bench.files import write_all
+from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figures_along, figures_by_row  # noqa: F401  which declare figures
 from mpu_bench.report.figure_parts import FIGURES, Figure
 from mpu_bench.report.style import FORMATS
@@ -172,6 +173,11 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
             if name is None or name == EVERY
             else f"{results}: does not fit the figure {name!r}, which needs {FIGURES[name].needs}; draw another "
             "(--figure all draws those that fit), or print the numbers with mpu-bench show"
+        )
+    if against is not None and DECLARED[against].heading not in {figure.panels[0].x_label for figure in drawable}:
+        raise StoreError(
+            f"{results}: has no figure against {against}: it needs curves of solvers that all count it, and for "
+            "seconds one machine; leave --against out"
         )
     return drawable
 

@@ -117,7 +117,12 @@ def _panel(
     if not DECLARED[quantity].is_in_percent:
         return Panel(title, *titles, tuple(series), y_log=True)
     of_dataset = [row for row in rows if row.dataset == dataset]
-    published = _published(of_dataset, series, varied) if quantity == "test_error" else []
+    errors = {parts.label(row, varied): parts.published_error(row) for row in of_dataset}
+    published = [  # at the end of the curves that they are about
+        parts.published_points(curve, [(curve.x[-1], error)])
+        for curve in series
+        if quantity == "test_error" and (error := errors.get(curve.label)) is not None
+    ]
     levels = _levels(of_dataset, dataset) if quantity == "test_error" else []
     limits = _limits(series, [*published, *levels[:-1]])
     note = _note(tuple(number for curve in series for number in curve.y), limits)
@@ -157,16 +162,6 @@ def _again(points: Sequence[Row]) -> int:
     ended = (index for index, point in enumerate(points) if (point.means.get("passes") or 0.0) >= 1)
     index = next(ended, 0)
     return index if index < len(points) - 1 else 0
-
-
-def _published(rows: Sequence[Row], drawn: Sequence[Series], varied: Mapping[str, set[str]]) -> list[Series]:
-    """Mark published errors at the end of the curves they are about."""
-    errors = {parts.label(row, varied): parts.published_error(row) for row in rows}
-    return [
-        parts.published_points(series, [(series.x[-1], error)])
-        for series in drawn
-        if (error := errors.get(series.label)) is not None
-    ]
 
 
 def _levels(rows: Sequence[Row], dataset: str) -> list[Level]:

@@ -115,7 +115,13 @@ def shown(folder: Path) -> dict[str, Any]:
                 if not record.is_finished
             )
         ),
-        "machines": [{name: _machine_text(value) for name, value in machine.items()} for machine in environments],
+        "machines": [
+            {
+                name: ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+                for name, value in machine.items()
+            }
+            for machine in environments
+        ],
     }
 
 
@@ -179,10 +185,6 @@ def _table_row(
     }
 
 
-def _machine_text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-
-
 TEMPLATES = Path(__file__).with_name("templates")
 _COPIED = ("page.css", "page.js", "uPlot.css", "uPlot.js")
 _TITLE = "Perceptron-like and budgeted SVM training: reported and measured"
@@ -236,12 +238,13 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
 
 def _common(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what all pages show."""
-    names = [experiment["name"] for experiment in experiments]
+    names, dates = [experiment["name"] for experiment in experiments], [entry["date"] for entry in experiments]
     return {
         "title": _TITLE if tables else f"Results of {', '.join(names[:3])}{' and others' * (len(names) > 3)}",
         "judged": bool(tables),
         "version": __version__,
-        "date": _date(experiments),
+        # that of the results where all are of the baseline, for equal pages of equal results
+        "date": max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat(),
         "verdicts": list(Verdict),
         "colours": style.COLOURS,
         "dark_colours": style.DARK_COLOURS,
@@ -260,12 +263,6 @@ def environment() -> jinja2.Environment:
     )
     templates.filters["number"] = format_number
     return templates
-
-
-def _date(experiments: Sequence[Mapping[str, Any]]) -> str:
-    """Return the day of the results where all are of the baseline, for equal pages of equal results; or today."""
-    dates = [experiment["date"] for experiment in experiments]
-    return max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat()
 
 
 def _page(paper: str, every: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:

@@ -59,7 +59,9 @@ class Track:
 
     def add(self, labels: NDArray[np.int32], predicted: NDArray[np.int32]) -> None:
         """Count the rows of a block."""
-        self.tallies.append(self.tallies[-1] + _counted(labels, predicted, self.tallies[0].shape[1]))
+        parts = labels, labels[labels == predicted], predicted
+        counts = [np.bincount(part, minlength=self.tallies[0].shape[1]) for part in parts]
+        self.tallies.append(self.tallies[-1] + np.array(counts))
 
     def value(self, metric: str) -> float:
         """Return the metric of all rows."""
@@ -278,12 +280,6 @@ def _majority(labels: NDArray[np.int32], classes: int) -> NDArray[np.int32]:
 
 def _nothing(classes: int) -> NDArray[np.int64]:
     return np.zeros((3, classes), np.int64)
-
-
-def _counted(labels: NDArray[np.int32], predicted: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
-    """Return the tally of some rows, see `value_of`."""
-    parts = labels, labels[labels == predicted], predicted
-    return np.array([np.bincount(part, minlength=classes) for part in parts])
 
 
 def _best(tracks: Sequence[_C], metric: str) -> _C:

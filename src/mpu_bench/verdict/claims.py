@@ -72,7 +72,9 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     except StoreError as error:
         return replace(cell, remark=str(error))
     cell = _with_points(cell, points, getattr(statement, "most", False))
-    if cell.timed and cell.verdict == Verdict.NOT_RUN and _lacks_seconds(evidence):
+    trained = [run for run in evidence.runs if run.train_seconds is not None]
+    has_no_seconds = trained and all(run.comparable_seconds is None for run in trained)
+    if cell.timed and cell.verdict == Verdict.NOT_RUN and has_no_seconds:
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
     if cell.timed and cell.points_measured:
         return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
@@ -97,12 +99,6 @@ def _versions(statement: Statement, evidence: Evidence) -> str:
         wheres = [statement.of, *getattr(statement, "than", ())]
         compared = [(where, point) for where in wheres for point in statement.points()]
     return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in compared))
-
-
-def _lacks_seconds(evidence: Evidence) -> bool:
-    """Return whether there are runs that trained, and nothing says of any that its seconds are undisturbed."""
-    trained = [run for run in evidence.runs if run.train_seconds is not None]
-    return bool(trained) and all(run.comparable_seconds is None for run in trained)
 
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:

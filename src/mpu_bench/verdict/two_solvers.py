@@ -14,6 +14,7 @@ what is paired is the mean of each, and the test is Wilcoxon's, as in `rank_test
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -106,7 +107,7 @@ def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[Record]
     ConfigError
         If there is no finished run of the solver, or none with these values.
     """
-    name, *words = solver.split()
+    name, *words = re.split(r"\s+(?![^({]*[)}])", solver.strip())  # a kernel has blanks between its brackets
     runs = [record for record in records if record.is_finished and not record.trial and not record.earlier]
     names = {run.solver for run in runs}
     if name not in names:

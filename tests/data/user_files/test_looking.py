@@ -97,6 +97,8 @@ def test_the_label() -> None:
     assert label_among(["a", "b"], None, here) == ("b", "the last column")
     assert label_among(["a", "b"], "a", here) == ("a", "named")
     assert label_among(["a", "b"], "1", here) == ("a", "named by its number")
+    with pytest.raises(DataError, match=r"mine\.csv: has no column '1{5000}'"):
+        label_among(["a", "b"], 5000 * "1", here)  # more digits than Python reads
     with pytest.raises(DataError, match=r"mine\.csv: has no column 'answr'; did you mean 'answer'"):
         label_among(["a", "answer"], "answr", here)
 

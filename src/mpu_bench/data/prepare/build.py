@@ -30,6 +30,7 @@ from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import Preprocessing, Table
+from mpu_bench.texts import command
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
 _COMMAND = "mpu-bench data add"  # which writes a card, with itself at its head
@@ -312,7 +313,9 @@ def _hint(card: Card) -> str:
     with suppress(OSError):
         if _COMMAND in Path(card.origin).read_text(encoding="utf-8", errors="replace"):
             return f"; if {user_file} has changed, give the command at the head of {card.origin} again"
-    return f"; if {user_file} has changed, make its card again: {_COMMAND} {user_file} --name {card.name} --force"
+    return f"; if {user_file} has changed, make its card again: " + command(
+        "data", "add", user_file, "--name", card.name, "--force"
+    )
 
 
 def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np.ndarray) -> None:

@@ -400,7 +400,9 @@ def options_of(path: Path, file_options: FileOptions, origin: str, label: str | 
     card = json.loads(_looked_at(path, file_options)[0])
     name = label if label and can_name_a_file(label) else name_of(path)
     if name in catalog.names():
-        raise DataError(f"'{name}' is the name of another dataset; rename this one with as: NAME")
+        raise DataError(
+            f"'{name}' is the name of another dataset; rename this one with as: NAME, of letters, digits and . + - _"
+        )
     return name, {catalog.CARD: {**card, "origin": origin}}
 
 

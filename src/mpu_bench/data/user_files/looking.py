@@ -237,7 +237,7 @@ def label_among(columns: Sequence[str], named: str | None, source: Path) -> tupl
     if named is not None:
         if named in columns:
             return named, "named"
-        if named.isdecimal() and 1 <= int(named) <= len(columns):
+        if re.fullmatch("[0-9]{1,9}", named) and 1 <= int(named) <= len(columns):
             return columns[int(named) - 1], "named by its number"
         raise DataError(f"{source}: has no column '{named}'; {nearest(named, columns[:100])}")
     lower = [name.lower() for name in columns]
