@@ -248,7 +248,7 @@ def test_what_gives_other_labels_on_a_device_is_not_written(called, models: Path
         ("export-c linear.mpu --check rows.csv --out ./rows.csv --force", "rows.csv: is read here"),
         ("export-onnx linear.mpu --out linear.mpu --force", "linear.mpu: is read here"),
         ("predict linear.mpu rows.csv --out rows.csv --force", "rows.csv: is read here"),
-        ("export-c linear.mpu --check rows.csv --out it.mk --with-test", "--out it.mk: is the name of a file that"),
+        ("export-c linear.mpu --check rows.csv --out it.mk --with-test", "--out it.mk: must end in .c"),
     ],
 )
 def test_what_is_read_is_not_overwritten(called, models: Path, command: str, words: str) -> None:

@@ -194,8 +194,10 @@ def test_steps_on_vectors_are_saved(tmp_path: Path) -> None:
     model.save(tmp_path / "m.mpu")
     X = np.random.default_rng(0).normal(size=(20, 7))
     assert np.array_equal(load(tmp_path / "m.mpu").scores(X), model.scores(X))
-    with pytest.raises(DataError, match="where the model takes 7 columns"):
+    with pytest.raises(DataError, match=r"an array of shape \(\d+, \d+\), where the model takes \(n, 7\)"):
         model.predict(X[:, 1:])
+    with pytest.raises(DataError, match=r"an array of shape \(7,\), where the model takes \(n, 7\)"):
+        model.predict(X[0])
 
 
 def test_what_cannot_be_saved_is_one_message(tmp_path: Path) -> None:

@@ -43,8 +43,7 @@ def array_rows(X: Any, features: int) -> Rows:
         raise DataError(f"the rows are {'no valid sparse matrix' if sparse else 'not numeric'}: {error}") from None
     matrix = matrix if sparse else np.ma.filled(matrix, np.nan)  # a masked value is a missing one
     if matrix.ndim != 2 or matrix.shape[1] != features:
-        shape = " x ".join(map(str, matrix.shape))
-        raise DataError(f"the rows are an array of {shape}, where the model takes {features:,} columns")
+        raise DataError(f"the rows are an array of shape {matrix.shape}, where the model takes (n, {features})")
     _check_finite(matrix.data if sparse else matrix)
     if not sparse:
         return Dense(np.array(matrix, order="C"))

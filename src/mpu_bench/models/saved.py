@@ -134,8 +134,10 @@ class SavedModel:
         names = [column.name for column in table.columns if column.name != table.label]
         values = np.asanyarray(X)  # a masked value is a missing one
         if values.ndim != 2 or values.shape[1] != len(names):
-            shape = " x ".join(map(str, values.shape))
-            raise DataError(f"the rows are an array of {shape}; the model takes tables of {len(names)} columns")
+            raise DataError(
+                f"the rows are an array of shape {values.shape}; the model takes tables, or arrays of shape "
+                f"(n, {len(names)})"
+            )
         return pd.DataFrame(values, columns=names)
 
     def ordered(self, table: pd.DataFrame) -> pd.DataFrame:
