@@ -149,6 +149,13 @@ def test_a_test_program_a_makefile_and_a_sketch_come_with_the_file(called, model
     assert not (models / "other.c").exists()
 
 
+def test_what_no_file_can_replace_is_not_offered_to_force(called, models: Path) -> None:
+    (models / "folder").mkdir()
+    for verb, *rows in (["export-c"], ["export-onnx"], ["predict", "rows.csv"]):
+        code, said = called(verb, "linear.mpu", *rows, "--out", "folder")
+        assert (code, "folder: already exists, and is no file; name a file" in said) == (2, True), said
+
+
 def test_the_makefile_needs_a_file_that_compilers_know(called, models: Path) -> None:
     for name in ("linear", "linear.mk", "linear.h"):
         code, said = called("export-c", "linear.mpu", "--check", "rows.csv", "--out", name, "--with-test")

@@ -301,7 +301,8 @@ def check_free(path: Path | None, force: bool, read: Sequence[Path | str | None]
     if path is None or not path.exists():
         return
     if not force:
-        raise ConfigError(f"{path}: already exists; overwrite it with --force, or name another file")
+        fix = "overwrite it with --force, or name another file" if is_file(path) else "name a file"
+        raise ConfigError(f"{path}: already exists{'' if is_file(path) else ', and is no file'}; {fix}")
     if any(os.path.realpath(path) == os.path.realpath(source) for source in read if source is not None):
         raise ConfigError(f"{path}: is read here, and would be overwritten; name another file")
 

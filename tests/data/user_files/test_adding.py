@@ -198,3 +198,11 @@ def test_a_card_says_what_was_found(names: list[str], label: str, tmp_path: Path
     read = yaml.safe_load(text)
     assert list(read["columns"]) == [*names[1:], names[0]]
     assert read["classes"] == [label, "other"]
+
+
+def test_a_test_file_that_is_the_training_file_is_remarked(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("x,y\n1,a\n2,b\n3,a\n", encoding="utf-8")
+    assert adding.look(path, FileOptions(test=str(tmp_path / "." / "mine.csv"))).notes == [
+        "the test file is the training file: errors on it say nothing of other rows"
+    ]

@@ -135,7 +135,9 @@ def look(path: Path, file_options: FileOptions, advance: Callable[[int], None] =
         files.append(_open(Path(file_options.test), file_options, advance, first))
     added = _examples(files, file_options) if first.format == "svmlight" else _table(files, file_options)
     _check_positive(added, file_options, path)
-    return replace(added, notes=[*added.notes, *_never_trained(added.counted)])
+    is_same = file_options.test is not None and os.path.realpath(file_options.test) == os.path.realpath(path)
+    own = ["the test file is the training file: errors on it say nothing of other rows"] if is_same else []
+    return replace(added, notes=[*added.notes, *own, *_never_trained(added.counted)])
 
 
 def _never_trained(counted: Counted) -> list[str]:
@@ -261,7 +263,10 @@ def _check_missing(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], f
 
 def _common(kind: str, files: Sequence[UserFile], file_options: FileOptions, counted: Counted) -> dict[str, Any]:
     """Return what both kinds of cards say: the files, the classes, and the split."""
-    names = [_file_name(file.path, part) for file, part in zip(files, ("train", "test"), strict=False)]
+    names = [
+        plain if can_name_a_file(plain := re.sub(r"[^\w.+-]", "-", file.path.name).lstrip("-.+")) else part
+        for file, part in zip(files, ("train", "test"), strict=False)
+    ]
     if len(set(names)) < len(names):
         names[1] = f"test-{names[1]}"
     part = 1 - (file_options.split or DEFAULT_SPLIT)
@@ -282,11 +287,6 @@ def _common(kind: str, files: Sequence[UserFile], file_options: FileOptions, cou
             else {}
         ),
     }
-
-
-def _file_name(path: Path, part: str) -> str:
-    plain = re.sub(r"[^\w.+-]", "-", path.name).lstrip("-.+")
-    return plain if can_name_a_file(plain) else part
 
 
 def _counts(counted: Counted) -> dict[str, Any]:
