@@ -204,11 +204,7 @@ class RunOptions(Options):
             "settings",
             _pairs("settings", self.settings, lambda one: json.dumps(as_in_file(one), ensure_ascii=False)),
         )
-        object.__setattr__(
-            self,
-            "only",  # one value, or several of which any will do
-            _pairs("only", self.only, lambda one: ",".join(map(str, one if isinstance(one, list | tuple) else [one]))),
-        )
+        object.__setattr__(self, "only", _pairs("only", self.only, _one_of))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,3 +283,8 @@ def _pairs(keyword: str, values: Mapping[str, Any] | Sequence[str] | None, text:
         return [values] if isinstance(values, str) else [*map(str, values or ())]
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{keyword}: holds what no YAML file can: {error}") from None
+
+
+def _one_of(value: Any) -> str:
+    """Return one value, or several of which any will do, as ``--only`` takes them."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

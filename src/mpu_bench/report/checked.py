@@ -120,8 +120,7 @@ def junit_text(checks: Sequence[Check], strict: bool) -> str:
 def github_text(checks: Sequence[Check], strict: bool) -> str:
     """Return the changes as GitHub's workflow commands: an error for each that fails, a warning for each other."""
     return "".join(
-        f"::{'error' if line.is_fault else 'warning'} "
-        f"title={_message(line.experiment).replace(':', '%3A').replace(',', '%2C')}::"
+        f"::{'error' if line.is_fault else 'warning'} title={_property(line.experiment)}::"
         f"{_message(f'{line.what}: {line.words}')}\n"
         for check in checks
         for line in lines(check, strict)
@@ -175,3 +174,7 @@ def _with_numbers(cell: Cell) -> str:
 def _plain(text: str) -> str:
     """Return a text without the characters that XML cannot hold, those that a terminal obeys written as words."""
     return "".join(character for character in publishable(text) if character.isprintable() or character in "\n\t")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -157,16 +157,7 @@ def _cost(outcome: Outcome, chosen: Row) -> str:
     if reference is not None and reference is not chosen and reference.size is not None:
         sentence += f", where {reference.name} takes {decimal(reference.size)}"
     if outcome.target is not None and chosen.footprint is not None:
-        costs, target = chosen.footprint, outcome.target
-        known = (
-            f"all of this is an estimate from a table of measured models ({costs.estimated})"
-            if costs.estimated
-            else f"compiled, and run in qemu: {costs.rows - costs.differ} of {costs.rows} labels agree"
-        )
-        sentence += (
-            f"; it fits {target.words}: {costs.flash:,} and {costs.ram:,} bytes, {costs.instructions:,} instructions a "
-            f"prediction in {chosen.form}, {costs.duration(target.device)}; {known}"
-        )
+        sentence += f"; {_on_target(chosen.footprint, chosen, outcome.target)}"
     front = outcome.front_of([row for row in outcome.models if row.is_own])
     smaller = [row for row in front if row.size and 2 * row.size < chosen.size]
     for model in {smaller[-1].name: smaller[-1], smaller[0].name: smaller[0]}.values() if smaller else ():
@@ -175,6 +166,19 @@ def _cost(outcome: Outcome, chosen: Row) -> str:
             f"{scored(outcome, model)}"
         )
     return sentence
+
+
+def _on_target(costs: Footprint, chosen: Row, target: Target) -> str:
+    """Return what the choice takes of its device, and how that is known."""
+    known = (
+        f"all of this is an estimate from a table of measured models ({costs.estimated})"
+        if costs.estimated
+        else f"compiled, and run in qemu: {costs.rows - costs.differ} of {costs.rows} labels agree"
+    )
+    return (
+        f"it fits {target.words}: {costs.flash:,} and {costs.ram:,} bytes, {costs.instructions:,} instructions a "
+        f"prediction in {chosen.form}, {costs.duration(target.device)}; {known}"
+    )
 
 
 def _nothing_chosen(outcome: Outcome, name: str) -> list[str]:

@@ -115,13 +115,7 @@ def shown(folder: Path) -> dict[str, Any]:
                 if not record.is_finished
             )
         ),
-        "machines": [
-            {
-                name: ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-                for name, value in machine.items()
-            }
-            for machine in environments
-        ],
+        "machines": [{name: _machine_text(value) for name, value in machine.items()} for machine in environments],
     }
 
 
@@ -183,6 +177,10 @@ def _table_row(
         "changed": row.overridden or "",
         "command": "" if row.earlier or not repeat else shlex.join(map(str, command)),
     }
+
+
+def _machine_text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
 TEMPLATES = Path(__file__).with_name("templates")

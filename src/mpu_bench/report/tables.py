@@ -150,16 +150,7 @@ def latex(table: Table) -> str:
 def _latex_lines(row: Line) -> Iterator[Line]:
     """Yield a row, and below it what was measured of its reported values, if anything was."""
     yield row
-    below = [
-        _Below(
-            ", ".join(
-                f"{value.text} {value.verdict.mark if value.verdict else ''}".strip()
-                for value in getattr(cell, "measured", ())
-                if value.text
-            )
-        )
-        for cell in row
-    ]
+    below = [_Below(", ".join(_marked(value) for value in getattr(cell, "measured", ()) if value.text)) for cell in row]
     if any(below):
         yield below
 
@@ -168,6 +159,10 @@ class _Below(str):
     """The measured values of a cell, below its reported one."""
 
     __slots__ = ()
+
+
+def _marked(measured: Measured) -> str:
+    return f"{measured.text} {measured.verdict.mark if measured.verdict else ''}".strip()
 
 
 def _latex_groups(groups: Sequence[tuple[str, int]]) -> str:
@@ -287,10 +282,11 @@ _ESCAPES = str.maketrans(
 def latex_text(cell: str) -> str:
     """Return a cell whose words are words, in LaTeX; numbers with a power of ten are set as such."""
     pieces = _POWERS.split(publishable(one_line(cell, _LONGEST_CELL)))
-    text = "".join(
-        f"${_EXPONENT.sub(_POWER_OF_TEN, piece).replace('±', _PLUS_MINUS)}$" if index % 2 else piece.translate(_ESCAPES)
-        for index, piece in enumerate(pieces)
-    )
+    text = "".join(_power(piece) if index % 2 else piece.translate(_ESCAPES) for index, piece in enumerate(pieces))
     if isinstance(cell, _Below) and text:
         return rf"\emph{{{text}}}"
     return rf"{{\boldmath\textbf{{{text}}}}}" if isinstance(cell, Best) else text
+
+
+def _power(number: str) -> str:
+    return f"${_EXPONENT.sub(_POWER_OF_TEN, number).replace('±', _PLUS_MINUS)}$"

@@ -76,12 +76,13 @@ def checked_made_from(value: Any) -> MadeFrom | None:
     """
     if value is None:
         return None
-    if not isinstance(value, dict) or not all(
-        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], str | None)
-        for pair in value.values()
-    ):
+    if not isinstance(value, dict) or not all(map(_is_source, value.values())):
         raise DamagedError(f"{KEY} does not name results")
     return {kind: (key, known) for kind, (key, known) in value.items()}
+
+
+def _is_source(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], str | None)
 
 
 def holding(runs: Mapping[str, Kept], needs: Needs, hash_of: Callable[[str], str]) -> set[str]:

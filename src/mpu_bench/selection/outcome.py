@@ -244,13 +244,12 @@ def choose(rows: Sequence[Row], with_references: bool = False) -> Row | None:
     best = min(able, key=_by_error, default=None)
     if best is None:
         return None
-    alike = [
-        row
-        for row in able
-        if _by_error(row)[0] - _by_error(best)[0]
-        <= (float(np.std(np.subtract(row.drawn, best.drawn), ddof=1)) if row.drawn and best.drawn else 0.0)
-    ]
+    alike = [row for row in able if _by_error(row)[0] - _by_error(best)[0] <= _spread_of_difference(row, best)]
     return min(alike, key=lambda row: (row.size, *_by_error(row)))
+
+
+def _spread_of_difference(one: Row, other: Row) -> float:
+    return float(np.std(np.subtract(one.drawn, other.drawn), ddof=1)) if one.drawn and other.drawn else 0.0
 
 
 def _by_error(row: Row) -> tuple[float, float]:

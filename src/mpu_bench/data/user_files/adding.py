@@ -263,10 +263,7 @@ def _check_missing(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], f
 
 def _common(kind: str, files: Sequence[UserFile], file_options: FileOptions, counted: Counted) -> dict[str, Any]:
     """Return what both kinds of cards say: the files, the classes, and the split."""
-    names = [
-        plain if can_name_a_file(plain := re.sub(r"[^\w.+-]", "-", file.path.name).lstrip("-.+")) else part
-        for file, part in zip(files, ("train", "test"), strict=False)
-    ]
+    names = [_file_name(file.path, part) for file, part in zip(files, ("train", "test"), strict=False)]
     if len(set(names)) < len(names):
         names[1] = f"test-{names[1]}"
     part = 1 - (file_options.split or DEFAULT_SPLIT)
@@ -287,6 +284,11 @@ def _common(kind: str, files: Sequence[UserFile], file_options: FileOptions, cou
             else {}
         ),
     }
+
+
+def _file_name(path: Path, part: str) -> str:
+    plain = re.sub(r"[^\w.+-]", "-", path.name).lstrip("-.+")
+    return plain if can_name_a_file(plain) else part
 
 
 def _counts(counted: Counted) -> dict[str, Any]:
