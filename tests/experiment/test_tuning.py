@@ -101,7 +101,7 @@ def test_a_tuner_tries_for_all(read) -> None:
         ("tune: {c: [1], holdout: 0.3}", "tune.c: solver 'dcd' has no parameter 'c'; did you mean 'C'?"),
         ("tune: {kernel.gamma: [1], holdout: 0.3}", "kernel 'linear' has no parameter 'gamma'"),
         ("tune: {tolerance: [1], holdout: 0.3}", "solver 'dcd' is given a value of 'tolerance', too"),
-        ("tune: {C: [0], holdout: 0.3}", "solvers.dcd.C: must be greater than 0"),
+        ("tune: {C: [0], holdout: 0.3}", "tune.C: must be greater than 0"),
         ("tune: {C: [1], holdout: 0.3, with: cvn}", "tune.with: there is no solver 'cvn'"),
         ("tune: {C: [1], holdout: 0.3, with: {dcd: {C: 3}}}", "is given a value of 'C', too"),
         ("tune: {C: [1], holdout: 0.3, metric: eror}", "tune.metric"),
