@@ -54,7 +54,7 @@ def test_a_worker_that_is_killed_loses_nothing(machines: Machines, client: Clien
     assert process.returncode == 0, said
     assert "is lost; another worker takes over its run" in said
     assert client.rows() == alone
-    assert SEEDS < client.begun() <= SEEDS + 1
+    assert SEEDS <= client.begun() <= SEEDS + 1  # the run that is lost may have been under way to the worker
 
 
 def test_a_scheduler_that_is_killed_loses_nothing_that_was_finished(
