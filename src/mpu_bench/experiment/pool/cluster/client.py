@@ -262,11 +262,7 @@ class ClusterPool(Pool):
     def _dispatch(self) -> None:
         """Let every worker with a free slot begin a run."""
         for worker, about in list(self._workers.items()):
-            while (
-                self._is_connected
-                and sum(run.worker == worker for run in self._under_way.values()) < self._slots
-                and (run := self._next(about.machine)) is not None
-            ):
+            while self._has_free_slot(worker) and (run := self._next(about.machine)) is not None:
                 run.worker, run.machine = worker, about.machine
                 try:
                     self._send(run)
@@ -275,6 +271,10 @@ class ClusterPool(Pool):
                         raise
                     self._lose(run)
                     break
+
+    def _has_free_slot(self, worker: str) -> bool:
+        busy = sum(run.worker == worker for run in self._under_way.values())
+        return self._is_connected and busy < self._slots
 
     def _next(self, machine: str) -> _Run | None:
         """Return the run that a machine is to make next: of its own groups, then of a new one, which is its from then.
