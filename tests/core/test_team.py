@@ -23,23 +23,24 @@ def examples(layout):
     return toys.KINDS["dense"](pixels / 8.0) if layout == "quantised" else toys.KINDS["ones"](1.0 * (pixels > 0))
 
 
-def rows_asked_for(rows, features, asked):
+def rows_asked_for(rows, features, asked, precision):
     """Return the rows, with few of them kept, and the counts."""
-    held, counters = kernel_matrix.build(rows, features, Gaussian(0.1), memory=8 * N * 4), new_counters()
+    held = kernel_matrix.build(rows, features, Gaussian(0.1), 8 * N * 4, precision)
+    counters = new_counters()
     found = [held.kept[kernel_matrix.row_slot(held, np.uint32(i), counters)].copy() for i in asked]
     return np.array(found), counters, held
 
 
 @pytest.mark.parametrize("layout", ["columns", "quantised", "bits"])
-@pytest.mark.parametrize("threads", [2, 5])
-def test_rows_are_bit_for_bit_those_of_one_thread(layout, threads):
+@pytest.mark.parametrize(("threads", "precision"), [(2, "single"), (5, "single"), (2, "fixed")])
+def test_rows_are_bit_for_bit_those_of_one_thread(layout, threads, precision):
     rows, features = examples(layout), 3 if layout == "columns" else 40
     asked = np.random.default_rng(1).integers(0, N, 300)
-    alone, counters, _ = rows_asked_for(rows, features, asked)
+    alone, counters, _ = rows_asked_for(rows, features, asked, precision)
     before = threading.active_count()
     with kernel_matrix.threads(threads):
         assert threading.active_count() == before + threads - 1
-        together, counters_together, held = rows_asked_for(rows, features, asked)
+        together, counters_together, held = rows_asked_for(rows, features, asked, precision)
         assert held.team.helpers[0] == threads - 1
     assert threading.active_count() == before
     assert held.team.helpers[0] == 0

@@ -29,26 +29,35 @@ def test_the_diagonal_agrees_with_numpy(kernel, kind):
     np.testing.assert_allclose(kernel_diagonal(kernel, norms), np.diag(expected), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", EXPECTED, ids=str)
+@pytest.mark.parametrize(
+    ("kernel", "precision"),
+    [
+        (kernel, precision)
+        for kernel in EXPECTED
+        for precision in ("single", "fixed", "double")
+        if precision != "fixed" or isinstance(kernel, Gaussian)  # values of at most 1
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("precision", ["single", "double"])
 def test_every_layout_has_the_kernel_matrix(layout, kernel, precision):
     make, kind, _ = LAYOUTS[layout]
     matrix, labels = make()
     rows, expected = toys.problem(matrix, labels, kind).train, EXPECTED[kernel](matrix, matrix)
     held, counters = kernel_matrix.build(rows, matrix.shape[1], kernel, precision=precision), new_counters()
     found = np.array([row_of(held, i, counters) for i in range(len(matrix))])
-    assert found.dtype == (np.float32 if precision == "single" else np.float64)
-    tolerance = 1e-12 if precision == "double" else 2e-6 * np.abs(expected).max()
+    assert found.dtype == {"single": np.float32, "fixed": np.int32, "double": np.float64}[precision]
+    tolerance = {"single": 2e-6 * np.abs(expected).max(), "fixed": 1.001 * 2.0**-31, "double": 1e-12}[precision]
+    found = found * held.unit
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(held.diagonal, np.diag(expected), rtol=1e-6)
+    np.testing.assert_allclose(held.diagonal * held.unit, np.diag(expected), rtol=1e-6)
     if isinstance(kernel, Gaussian):
-        assert (held.diagonal == 1.0).all()
+        assert (held.diagonal * held.unit == 1.0).all()
         assert (np.diag(found) == 1.0).all()
         assert found.max() <= 1.0
     coefficients = np.linspace(-1, 1, len(matrix))
     found = np.zeros(len(matrix))
-    kernel_matrix.add_rows(kernel_matrix.copy_without_rows(held), coefficients, found, new_counters())
+    kernel_matrix.add_rows(kernel_matrix.copy_without_rows(held), coefficients * held.unit, found, new_counters())
     np.testing.assert_allclose(found, coefficients @ expected, atol=len(matrix) * tolerance)
 
 

@@ -8,7 +8,8 @@ few more (core/lru.py). Values do not depend on any of this, nor on how many thr
 
 Values are float32 (``precision="single"``), which is what rows of tens of thousands of values cost in memory and time;
 sums over them are the caller's, in float64. ``precision="double"`` is for problems whose certificates single precision
-would spoil, and for rows that it does not tell apart (kernels/precision.py); it takes twice the memory.
+would spoil, and for rows that it does not tell apart (kernels/precision.py); it takes twice the memory. Between them,
+for values up to about 1, is ``precision="fixed"``: values are computed in double precision and kept as int32.
 
 Where all rows were computed before (`compute_all`), a Gram of the same examples and kernel takes them as they are
 (`Provision.shared`): the same values, and none is computed.
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
-from mpu_bench.core.jit import jit
+from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
 from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
@@ -47,7 +48,7 @@ from mpu_bench.core.vector_store import (
 )
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel, value, values
-from mpu_bench.kernels.precision import Precision, is_single_enough
+from mpu_bench.kernels.precision import DTYPES, FIXED_UNIT, RowPrecision, is_single_enough
 
 DEFAULT_CACHE_MB = 1000.0  #: for the rows of a Gram, where nobody says how much
 _OPEN_BYTES = 1 << 26  # of slots that are open at first
@@ -68,10 +69,16 @@ class Gram(NamedTuple):
     store: VectorStore
     kernel: Kernel
     squared_norms: NDArray[np.floating[Any]]  #: ||x_i||^2 (n,), as precise as the rows
-    diagonal: NDArray[np.float64]  #: K(x_i, x_i) (n,)
-    kept: NDArray[np.floating[Any]]  #: (r, n) float32 or float64, by slot
+    diagonal: NDArray[np.float64]  #: K(x_i, x_i) / unit (n,)
+    kept: NDArray[Any]  #: K(x_i, x_j) / unit (r, n) float32, int32 or float64, by slot
+    unrounded: NDArray[np.float64]  #: (n,) for the values of a row that is computed; (0,) but for int32
     lru: LRU
     team: Team
+
+    @property
+    def unit(self) -> float:
+        """Of what is kept: 1, but for fixed-point numbers."""
+        return FIXED_UNIT if self.kept.dtype == np.int32 else 1.0
 
 
 class SharedRows(NamedTuple):
@@ -137,7 +144,7 @@ def build(
     features: int,
     kernel: Kernel,
     memory: int | None = None,
-    precision: Precision | None = None,
+    precision: RowPrecision | None = None,
 ) -> Gram:
     """Return the kernel matrix of some examples; none of its rows is computed yet, or all where they are shared.
 
@@ -151,7 +158,7 @@ def build(
     memory : int, optional
         Bytes for rows, as of `PROVISION` by default. There is always room for two rows. Memory is not taken before
         a row is computed.
-    precision : {"single", "double"}, optional
+    precision : {"single", "fixed", "double"}, optional
         Of the values kept; single by default, where that is enough (kernels/precision.py).
 
     Raises
@@ -161,15 +168,17 @@ def build(
     """
     if precision is None:
         precision = "single" if is_single_enough(rows, kernel) else "double"
-    dtype = np.dtype(np.float32 if precision == "single" else np.float64)
-    norms = checked_norms(rows, kernel, dtype)
+    dtype, computed = DTYPES[precision], DTYPES["single" if precision == "single" else "double"]
+    norms = checked_norms(rows, kernel, computed)
     n, diagonal = len(norms), kernel_diagonal(kernel, norms)
-    store, norms = choose_layout(rows, features, dtype), norms.astype(dtype)
-    if dtype == np.float32 and (known := PROVISION.rows_of(rows, kernel)) is not None:
-        return Gram(store, kernel, norms, diagonal, known, full_lru(n), new_team())
+    store, norms = choose_layout(rows, features, computed), norms.astype(computed)
+    unrounded = np.zeros(n if precision == "fixed" else 0)
+    if precision == "single" and (known := PROVISION.rows_of(rows, kernel)) is not None:
+        return Gram(store, kernel, norms, diagonal, known, unrounded, full_lru(n), new_team())
     fitting = (PROVISION.allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
     rows_by_slot = _memory(min(n, max(fitting, _MIN_SLOTS)), n, dtype)
-    gram = Gram(store, kernel, norms, diagonal, rows_by_slot, _no_rows(rows_by_slot), new_team())
+    gram = Gram(store, kernel, norms, diagonal, rows_by_slot, unrounded, _no_rows(rows_by_slot), new_team())
+    gram = gram._replace(diagonal=diagonal / gram.unit)
     if PROVISION.helpers and PROVISION.helpers.count:
         _compute_parts(gram, 0)  # compiles; none is wanted yet
         PROVISION.helpers.help(gram.team, lambda: partial(_compute_parts, _for_another_thread(gram), _LOOKS))
@@ -200,9 +209,8 @@ def copy_without_rows(gram: Gram) -> Gram:
     """Return a Gram of the same examples and kernel that keeps two rows, and none yet."""
     n = len(gram.diagonal)
     rows_by_slot = _memory(min(_MIN_SLOTS, n), n, gram.kept.dtype)
-    return gram._replace(
-        store=with_own_scratch(gram.store), kept=rows_by_slot, lru=_no_rows(rows_by_slot), team=new_team()
-    )
+    own = gram._replace(store=with_own_scratch(gram.store), unrounded=np.zeros_like(gram.unrounded))
+    return own._replace(kept=rows_by_slot, lru=_no_rows(rows_by_slot), team=new_team())
 
 
 def checked_norms(rows: Rows, kernel: Kernel, dtype: np.dtype[Any]) -> NDArray[np.float64]:
@@ -295,11 +303,30 @@ def _compute_parts(gram, looks):
         i, slot, length, times = wanted(gram.team)
         if times != seen:
             seen, left, listed = times, looks, list_columns(gram.store, np.uint32(i))
-        part, norms = gram.kept[slot, first : first + length], gram.squared_norms[first : first + length]
-        part_of_inner_products(gram.store, np.uint32(i), listed, first, part)
-        values(gram.kernel, part, norms, gram.squared_norms[i])
+        _compute_part(gram.kept[slot, first : first + length], gram, i, listed, first)
         done += 1
     return seen >= 0
+
+
+@jit_dispatch
+def _compute_part(part, gram, i, listed, first):
+    """Compute the part of row i that begins with example ``first``."""
+
+
+@_compute_part.register(np.float32)
+@_compute_part.register(np.float64)
+def _(part, gram, i, listed, first):
+    part_of_inner_products(gram.store, np.uint32(i), listed, first, part)
+    values(gram.kernel, part, gram.squared_norms[first : first + len(part)], gram.squared_norms[i])
+
+
+@_compute_part.register(np.int32)
+def _(part, gram, i, listed, first):
+    unrounded = gram.unrounded[first : first + len(part)]
+    part_of_inner_products(gram.store, np.uint32(i), listed, first, unrounded)
+    values(gram.kernel, unrounded, gram.squared_norms[first : first + len(part)], gram.squared_norms[i])
+    for j in range(len(part)):
+        part[j] = np.int32(np.rint(unrounded[j] / FIXED_UNIT))
 
 
 @jit

@@ -6,6 +6,9 @@ part: of rows that are far from the origin for their distances, such as years or
 The values of a linear or polynomial kernel are as large as the rows are long, and far from the origin most of them
 cancels in a response or score. Each is rounded by eps / 2 of it, a power by `degree` times that; these roundings are
 independent, so that their sum grows as the length of the coefficients and not as the sum of their absolute values.
+
+Values up to about 1 may be kept as fixed-point numbers: in the bytes of single precision these are 128 times as exact,
+since no bit goes to an exponent.
 """
 
 from __future__ import annotations
@@ -21,10 +24,18 @@ from mpu_bench.core.rows import Dense, Rows, squared_norms
 from mpu_bench.kernels import Kernel
 
 Precision = Literal["single", "double"]
+RowPrecision = Literal["single", "fixed", "double"]  #: of kernel rows that are kept
+DTYPES: dict[RowPrecision, np.dtype[Any]] = {
+    "single": np.dtype(np.float32),
+    "fixed": np.dtype(np.int32),
+    "double": np.dtype(np.float64),
+}
+FIXED_UNIT = 2.0**-30  #: of fixed-point numbers
 
 FAR = "the rows are so far from the origin that rounding changes kernel values"  #: where double precision is not enough
 _LARGEST_GROWTH = 4000.0  # of a Gaussian at gamma ||x||^2 = 1000: single precision may change a value by 1e-4 of it
 _LARGEST_GROWTH_IN_DOUBLE = _LARGEST_GROWTH * 2.0**29  # the same of double precision
+_LARGEST_FIXED = 1.5  # int32 has room for less than 2
 _LARGEST_ROUNDING = 0.01  # of a score: scores of support vectors on the margin are 1 apart from zero
 _SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-30, 1e30  # but for zero; what is smaller loses digits in single precision
 _RESPONSE_ACCURACY = 1e-3  # of y f(x), where a solver has no tolerance of its own
@@ -58,7 +69,7 @@ def sum_rounding(
     norms: NDArray[np.float64],
     kernel: Kernel,
     length: float,
-    dtype: np.dtype[np.floating],
+    dtype: np.dtype[Any],
     counts_distances: bool = False,
 ) -> float:
     """Return by how much the rounding of kernel values may change a sum of them; an estimate, not a bound.
@@ -78,7 +89,8 @@ def sum_rounding(
     largest = float(norms.max(initial=0.0))
     growth = kernel.growth(largest) if counts_distances or not kernel.shift_invariant else 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.finfo(dtype).eps / 2 * length * kernel.bound(largest) * growth)
+        unit, bound = (FIXED_UNIT, 1.0) if dtype == np.int32 else (np.finfo(dtype).eps, kernel.bound(largest))
+        return float(unit / 2 * length * bound * growth)
 
 
 def is_single_enough_for_scores(vectors: Rows, kernel: Kernel, length: float) -> bool:
@@ -129,6 +141,14 @@ def precision_of_rows(
         return "single" if largest <= 1.0 else "double"
     length = coefficient * float(np.sqrt(problem.n))
     return "single" if sum_rounding(norms, kernel, length, np.dtype(np.float32)) <= accuracy else "double"
+
+
+def is_fixed_enough(problem: Problem, kernel: Kernel, coefficient: float, accuracy: float) -> bool:
+    """Return whether kernel rows may be kept in fixed point; parameters as of `precision_of_rows`."""
+    norms, length = squared_norms(problem.train), coefficient * float(np.sqrt(problem.n))
+    if not _is_single_enough(norms, kernel) or kernel.bound(norms.max()) > _LARGEST_FIXED:
+        return False
+    return sum_rounding(norms, kernel, length, DTYPES["fixed"]) <= accuracy
 
 
 def precision_for(problem: Problem, kernel: Kernel, wanted: Precision) -> Precision:

@@ -96,7 +96,7 @@ def test_the_gradient_is_reconstructed_from_what_has_changed(matrix, held, varia
     variables.beta[0] += 0.25
     variables.minus_y_grad[:2] -= 0.25 * row[active[0]][active]
     beta = np.array([0.75, -0.5, 1.0, 0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(coefficients(variables), beta)
+    np.testing.assert_array_equal(coefficients(variables, 1.0), beta)
     counters = new_counters()
     reconstruct_gradient(held, variables, counters)
     assert variables.active_size[0] == 6

@@ -34,7 +34,7 @@ def solution(state):
     variables = Variables(*map(np.copy, state.work.variables))
     if variables.active_size[0] < len(variables.beta):
         reconstruct_gradient(kernel_matrix.copy_without_rows(state.gram), variables, new_counters())
-    return coefficients(state.work.variables), variables.minus_y_grad
+    return coefficients(state.work.variables, state.gram.unit), variables.minus_y_grad
 
 
 def violation(solver, state):
@@ -48,7 +48,7 @@ def violation(solver, state):
 
 def certify(solver, state, matrix, kernel=KERNELS[1]):
     """Return primal and dual in double, from the model's own numbers alone."""
-    beta = coefficients(state.work.variables)
+    beta = coefficients(state.work.variables, state.gram.unit)
     if solver.bias:
         assert abs(beta.sum()) < 1e-9 * (1 + np.abs(beta).sum())
     weight = solver.weight(len(beta))
@@ -204,6 +204,30 @@ def test_values_that_overflow_are_refused():
     matrix, labels = toys.real()
     with pytest.raises(DataError, match="scale the features down"):
         SMO().start(toys.problem(matrix * 1e5, labels, "dense"), Polynomial(1.0, 1.0, 5), 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "C", "conjugate", "dtype"),
+    [
+        (KERNELS[1], 1.0, True, np.float32),
+        (KERNELS[1], 1e3, True, np.int32),
+        (KERNELS[1], 1e3, False, np.float64),  # the way of the papers, whose digits are known
+        (KERNELS[1], 1e6, True, np.float64),
+        (Linear(), 1e3, True, np.float64),  # has larger values
+    ],
+    ids=str,
+)
+def test_a_large_weight_takes_rows_in_fixed_point_where_these_are_exact_enough(kernel, C, conjugate, dtype):
+    matrix, labels = toys.real(n=400)
+    labels = labels ^ (np.random.default_rng(5).random(400) < 0.15)
+    solver = SMO(C=C, bias=True, tolerance=1e-3, conjugate=conjugate)
+    state = train(solver, toys.problem(matrix, labels, "dense"), kernel)
+    assert state.gram.kept.dtype == dtype
+    beta, minus_y_grad = solution(state)
+    exact = state.signs - kernel_svm.gram(kernel, matrix) @ beta
+    np.testing.assert_allclose(minus_y_grad, exact, atol=1e-3)  # no more than the tolerance
+    primal, dual = certify(solver, state, matrix, kernel)
+    assert 0 <= primal - dual <= 400 * C * 1.1e-3
 
 
 @pytest.mark.parametrize("conjugate", [True, False])

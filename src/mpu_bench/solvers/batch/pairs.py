@@ -28,7 +28,7 @@ VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of t
 MIN_CURVATURE = 1e-12  # of a step
 _MIN_SHARE = 1e-3  # of the curvature of a variable or a pair that the step before and the first variable leave it
 _MIN_LEFT = 1e-10  # of the curvature of a pair, below which the step before leaves nothing but rounding
-_MAX_MEMBERS = 64
+_MAX_MEMBERS = 32
 
 _STEP = np.dtype([("curvature", "f8"), ("size", "i8")])
 

@@ -27,7 +27,10 @@ _SHRINK_TO = 0.75  # of the active variables, at most, may stay active; else shr
 
 
 class Variables(NamedTuple):
-    """The n variables, of which the first m are active; shrinking permutes all arrays but the unshrunk ones."""
+    """The n variables, of which the first m are active; shrinking permutes all arrays but the unshrunk ones.
+
+    K is in units of `Gram`, and so are beta and its bounds, by which it is multiplied: f has none.
+    """
 
     examples: NDArray[np.uint32]  #: (n,) the example of every variable
     active_size: NDArray[np.int64]  #: m (1,)
@@ -43,7 +46,10 @@ class Variables(NamedTuple):
 
 
 def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: PerExample) -> Variables:
-    """Return the variables at beta = 0, all active, of examples with the labels y and K(x_i, x_i); both (n,)."""
+    """Return the variables at beta = 0, all active, of examples with the labels y and K(x_i, x_i); both (n,).
+
+    C is in the units of K.
+    """
     n, lower, upper = len(signs), np.minimum(0.0, signs * C), np.maximum(0.0, signs * C)
     examples, active_size = np.arange(n, dtype=np.uint32), np.array([n])
     up, low = np.where(upper > 0, 0.0, -np.inf), np.where(lower < 0, 0.0, -np.inf)
@@ -154,8 +160,8 @@ def reconstruct_gradient(gram: Gram, variables: Variables, counters: NDArray[np.
     variables.active_size[0] = n
 
 
-def coefficients(variables: Variables) -> NDArray[np.float64]:
-    """Return beta by example, shape (n,), whatever has been shrunk."""
+def coefficients(variables: Variables, unit: float) -> NDArray[np.float64]:
+    """Return beta by example, shape (n,), whatever has been shrunk; ``unit`` is that of the kernel values (`Gram`)."""
     beta = np.empty_like(variables.beta)
-    beta[variables.examples] = variables.beta
+    beta[variables.examples] = variables.beta / unit
     return beta

@@ -27,7 +27,8 @@ Counted: an iteration is one change, of a pair or of a single beta (presented, s
 for each row it asks for, so 2n for a pair; and n for each row that a reconstruction of the gradient asks for.
 
 Kernel rows are single precision, or double where C is large for the tolerance or rows are far from the origin
-(kernels/precision.py). With a kernel that is not positive semi-definite it trains, and certifies nothing.
+(kernels/precision.py). With conjugate steps they are fixed-point numbers where these are exact enough. With a kernel
+that is not positive semi-definite it trains, and certifies nothing.
 
 It ends as well where rounding leaves no progress, which it looks for once in so many iterations: where D has not grown
 since, or where the violation is no more than the rounding of the gradient.
@@ -54,7 +55,7 @@ from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.kernels.matrix import Gram, row_slot
-from mpu_bench.kernels.precision import Precision, precision_of_rows
+from mpu_bench.kernels.precision import RowPrecision, is_fixed_enough, precision_of_rows
 from mpu_bench.solvers.batch.pairs import (
     MIN_CURVATURE,
     VARIABLES_AT_ONCE,
@@ -184,7 +185,7 @@ class SMO(Solver):
         self.check(problem, kernel)
         n, signs = problem.n, problem.signs()
         gram = kernel_matrix.build(problem.train, problem.features, kernel, precision=self._precision(problem, kernel))
-        variables = new_variables(signs, gram.diagonal, per_example(self.weight(n), problem))
+        variables = new_variables(signs, gram.diagonal, per_example(self.weight(n), problem) * gram.unit)
         work = Work(variables, new_active_rows(gram), new_direction(n), new_record(_PROGRESS))
         _select_working_set(work, self._way)
         return State(problem, signs, gram, work, new_counters())
@@ -193,9 +194,12 @@ class SMO(Solver):
         """Return whether single precision is enough."""
         return self._precision(problem, kernel) == "single"
 
-    def _precision(self, problem: Problem, kernel: Kernel) -> Precision:
+    def _precision(self, problem: Problem, kernel: Kernel) -> RowPrecision:
         largest = float(np.max(per_example(self.weight(problem.n), problem)))
-        return precision_of_rows(problem, kernel, largest, self.tolerance)
+        precision = precision_of_rows(problem, kernel, largest, self.tolerance)
+        if precision == "double" and self.conjugate and is_fixed_enough(problem, kernel, largest, self.tolerance):
+            return "fixed"
+        return precision
 
     def advance(self, state: State, until: Until) -> Status:
         """Change further pairs, or single coefficients without a bias; `until.presented` counts these changes."""
@@ -243,13 +247,13 @@ class SMO(Solver):
 
     def model(self, state: State) -> KernelModel:
         """Return the expansion over the examples with beta_i not 0."""
-        problem, beta = state.problem, coefficients(state.work.variables)
+        problem, beta = state.problem, coefficients(state.work.variables, state.gram.unit)
         return KernelModel.of_support(problem.train, beta, state.gram.kernel, problem.features, self.offset(state))
 
     def measures(self, state: State) -> Measures:
         """Certify the model by its own dual variables."""
         problem, variables, kernel = state.problem, state.work.variables, state.gram.kernel
-        C, beta = per_example(self.weight(problem.n), problem), coefficients(variables)
+        C, beta = per_example(self.weight(problem.n), problem), coefficients(state.work.variables, state.gram.unit)
         if variables.active_size[0] < problem.n:  # the gradient of the others is old
             return certify_expansion(problem, kernel, beta, C, self.offset(state))
         kept_responses, has_ended = Kept(state.signs - variables.minus_y_grad, state.gram), self._has_ended(state.work)
