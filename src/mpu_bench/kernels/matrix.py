@@ -71,7 +71,9 @@ class Gram(NamedTuple):
     squared_norms: NDArray[np.floating[Any]]  #: ||x_i||^2 (n,), as precise as the rows
     diagonal: NDArray[np.float64]  #: K(x_i, x_i) / unit (n,)
     kept: NDArray[Any]  #: K(x_i, x_j) / unit (r, n) float32, int32 or float64, by slot
-    unrounded: NDArray[np.float64]  #: (n,) for the values of a row that is computed; (0,) but for int32
+    computed: NDArray[
+        np.floating[Any]
+    ]  #: the same array; of int32 (1, n), in which a row is computed before it is kept
     lru: LRU
     team: Team
 
@@ -172,12 +174,11 @@ def build(
     norms = checked_norms(rows, kernel, computed)
     n, diagonal = len(norms), kernel_diagonal(kernel, norms)
     store, norms = choose_layout(rows, features, computed), norms.astype(computed)
-    unrounded = np.zeros(n if precision == "fixed" else 0)
     if precision == "single" and (known := PROVISION.rows_of(rows, kernel)) is not None:
-        return Gram(store, kernel, norms, diagonal, known, unrounded, full_lru(n), new_team())
+        return Gram(store, kernel, norms, diagonal, known, known, full_lru(n), new_team())
     fitting = (PROVISION.allowance() if memory is None else memory) // max(n * dtype.itemsize, 1)
     rows_by_slot = _memory(min(n, max(fitting, _MIN_SLOTS)), n, dtype)
-    gram = Gram(store, kernel, norms, diagonal, rows_by_slot, unrounded, _no_rows(rows_by_slot), new_team())
+    gram = Gram(store, kernel, norms, diagonal, *_slots(rows_by_slot), new_team())
     gram = gram._replace(diagonal=diagonal / gram.unit)
     if PROVISION.helpers and PROVISION.helpers.count:
         _compute_parts(gram, 0)  # compiles; none is wanted yet
@@ -200,17 +201,18 @@ def _memory(r: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
             r = max(r // 2, _MIN_SLOTS)
 
 
-def _no_rows(rows_by_slot: NDArray[Any]) -> LRU:
+def _slots(rows_by_slot: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.floating[Any]], LRU]:
+    """Return `kept`, `computed` and `lru` of a Gram that keeps no row yet."""
     slots, n = rows_by_slot.shape
-    return new_lru(n, slots, open_slots=max(_MIN_SLOTS, _OPEN_BYTES // rows_by_slot[0].nbytes))
+    computed = np.zeros((1, n)) if rows_by_slot.dtype == np.int32 else rows_by_slot
+    return rows_by_slot, computed, new_lru(n, slots, open_slots=max(_MIN_SLOTS, _OPEN_BYTES // rows_by_slot[0].nbytes))
 
 
 def copy_without_rows(gram: Gram) -> Gram:
     """Return a Gram of the same examples and kernel that keeps two rows, and none yet."""
     n = len(gram.diagonal)
-    rows_by_slot = _memory(min(_MIN_SLOTS, n), n, gram.kept.dtype)
-    own = gram._replace(store=with_own_scratch(gram.store), unrounded=np.zeros_like(gram.unrounded))
-    return own._replace(kept=rows_by_slot, lru=_no_rows(rows_by_slot), team=new_team())
+    kept, computed, lru = _slots(_memory(min(_MIN_SLOTS, n), n, gram.kept.dtype))
+    return _for_another_thread(gram)._replace(kept=kept, computed=computed, lru=lru, team=new_team())
 
 
 def checked_norms(rows: Rows, kernel: Kernel, dtype: np.dtype[Any]) -> NDArray[np.float64]:
@@ -303,30 +305,30 @@ def _compute_parts(gram, looks):
         i, slot, length, times = wanted(gram.team)
         if times != seen:
             seen, left, listed = times, looks, list_columns(gram.store, np.uint32(i))
-        _compute_part(gram.kept[slot, first : first + length], gram, i, listed, first)
+        row, norms = gram.computed[min(slot, len(gram.computed) - 1)], gram.squared_norms[first : first + length]
+        part = row[first : first + length]
+        part_of_inner_products(gram.store, np.uint32(i), listed, first, part)
+        values(gram.kernel, part, norms, gram.squared_norms[i])
+        _keep(gram.kept[slot], row, first, first + len(part))
         done += 1
     return seen >= 0
 
 
 @jit_dispatch
-def _compute_part(part, gram, i, listed, first):
-    """Compute the part of row i that begins with example ``first``."""
+def _keep(kept, computed, first, end):
+    """Keep values ``first`` to ``end`` of a computed row; floats are computed where they are kept."""
 
 
-@_compute_part.register(np.float32)
-@_compute_part.register(np.float64)
-def _(part, gram, i, listed, first):
-    part_of_inner_products(gram.store, np.uint32(i), listed, first, part)
-    values(gram.kernel, part, gram.squared_norms[first : first + len(part)], gram.squared_norms[i])
+@_keep.register(np.float32)
+@_keep.register(np.float64)
+def _(kept, computed, first, end):
+    pass
 
 
-@_compute_part.register(np.int32)
-def _(part, gram, i, listed, first):
-    unrounded = gram.unrounded[first : first + len(part)]
-    part_of_inner_products(gram.store, np.uint32(i), listed, first, unrounded)
-    values(gram.kernel, unrounded, gram.squared_norms[first : first + len(part)], gram.squared_norms[i])
-    for j in range(len(part)):
-        part[j] = np.int32(np.rint(unrounded[j] / FIXED_UNIT))
+@_keep.register(np.int32)
+def _(kept, computed, first, end):
+    for j in range(first, end):
+        kept[j] = np.int32(np.rint(computed[j] / FIXED_UNIT))
 
 
 @jit
@@ -352,7 +354,7 @@ def compute_all(gram: Gram, rows: NDArray[np.float32], threads: int, tell: Calla
 
     def compute(first: int) -> None:
         block = rows[first : first + _ROWS_AT_ONCE]
-        _compute_several(_for_another_thread(gram)._replace(kept=block, team=new_team()), first)
+        _compute_several(_for_another_thread(gram)._replace(kept=block, computed=block, team=new_team()), first)
 
     with ThreadPoolExecutor(threads) as executor:
         for _ in executor.map(compute, range(0, len(rows), _ROWS_AT_ONCE)):
