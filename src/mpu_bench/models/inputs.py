@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count
 from mpu_bench.errors import DataError
 
 _FLOATS = (np.float32, np.float64)
+_MAX_VALUES = int(np.iinfo(np.uint32).max)  # of sparse rows
 
 
 def array_rows(X: Any, features: int) -> Rows:
@@ -77,18 +79,39 @@ def _check_finite(values: Any) -> None:
 
 
 def with_constant(rows: Rows, features: int, constant: float) -> Rows:
-    """Return a copy of rows with one more column, which holds a constant; `DataError` where they are too many."""
+    """Return a copy of rows with a constant in a further column, column ``features`` counted from 0.
+
+    `Ones` become `Sparse` unless the constant is 1; the other types stay what they are.
+
+    Raises
+    ------
+    DataError
+        If the rows come to more values than can be stored.
+    """
     n = int(count(rows))
     if isinstance(rows, Dense):
-        return Dense(np.hstack([rows.values, np.full((n, 1), constant, rows.values.dtype)]))
-    if len(rows.indices) + n > np.iinfo(np.uint32).max:
+        values = np.empty((n, features + 1), rows.values.dtype)
+        values[:, :features] = rows.values
+        values[:, features] = constant
+        return Dense(values)
+    if len(rows.indices) + n > _MAX_VALUES:
         raise DataError(
-            f"{len(rows.indices):,} non-zeros, and one more a row, are more than can be held; take fewer rows"
+            f"a constant column (augment, or an intercept) takes the rows beyond the limit of {_MAX_VALUES:,} values; "
+            "take fewer rows"
         )
-    ends = rows.starts[1:].astype(np.int64)
-    indices = np.insert(rows.indices, ends, np.uint32(features))
-    starts = (rows.starts + np.arange(n + 1, dtype=np.uint32)).astype(np.uint32)
-    if isinstance(rows, Ones) and constant == 1.0:
+    starts = np.add(rows.starts, np.arange(n + 1), dtype=np.uint32, casting="unsafe")
+    old = np.ones(starts[-1], bool)
+    old[starts[1:] - np.uint32(1)] = False
+    indices: NDArray[np.uint32] = _merged(rows.indices, old, features)
+    if isinstance(rows, Sparse):
+        return Sparse(_merged(rows.values, old, constant), indices, starts)
+    if np.float32(constant) == 1:
         return Ones(indices, starts)
-    values = rows.values if isinstance(rows, Sparse) else np.ones(len(rows.indices), np.float32)
-    return Sparse(np.insert(values, ends, values.dtype.type(constant)), indices, starts)
+    return Sparse(np.where(old, np.float32(1), np.float32(constant)), indices, starts)
+
+
+def _merged(array: NDArray[Any], old: NDArray[np.bool_], constant: float) -> NDArray[Any]:
+    """Lay the entries of ``array`` out in order where ``old`` is true, and ``constant`` elsewhere."""
+    merged = np.full(len(old), constant, array.dtype)
+    merged[old] = array
+    return merged

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from mpu_bench.core.rows import Dense, Ones, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
-from mpu_bench.data.prepare import augment as module
-from mpu_bench.data.prepare.augment import augment
 from mpu_bench.data.prepare.load import describe, load_problem
+from mpu_bench.data.prepare.transforms import augment
 from mpu_bench.errors import DataError
+from mpu_bench.models import inputs
 
 FEATURES = 3
 TEXT = """\
@@ -96,10 +96,10 @@ def test_no_needless_copies(kind):
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "MAX_PAIRS", 3)
+    monkeypatch.setattr(inputs, "_MAX_VALUES", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
     assert len(augment(rows, FEATURES, 1).indices) == 3
-    with pytest.raises(DataError, match="augment: the rows would have more than the limit of 3 values"):
+    with pytest.raises(DataError, match=r"\(augment, or an intercept\) takes the rows beyond the limit of 3 values"):
         augment(augment(rows, FEATURES, 1), FEATURES + 1, 1)
 
 

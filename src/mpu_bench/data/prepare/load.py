@@ -456,7 +456,7 @@ def _problem(card: Card, home: DataDirectory, meta: Meta) -> Problem:
     test = _rows(folder, "test", meta)
     train = test if card.stream else _rows(folder, "train", meta)
     if card.augment is not None:
-        from mpu_bench.data.prepare.augment import augment
+        from mpu_bench.data.prepare.transforms import augment
 
         train, test = augment(train, features, card.augment), augment(test, features, card.augment)
         features += 1

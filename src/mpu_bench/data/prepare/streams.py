@@ -16,9 +16,9 @@ from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense, Rows
 from mpu_bench.data.cards.schema import GeneratedCard
 from mpu_bench.data.prepare import generators, transforms
-from mpu_bench.data.prepare.augment import augment
 from mpu_bench.data.prepare.npy import PIECE_BYTES
 from mpu_bench.data.readers.blocks import Chunk
+from mpu_bench.models.inputs import with_constant
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def problem(
     def make(number: int) -> tuple[Rows, NDArray[np.int32]]:
         values, labels = streamed.block(number)
         rows = Dense(values)
-        return rows if card.augment is None else augment(rows, card.features, card.augment), classes[labels]
+        return rows if card.augment is None else with_constant(rows, card.features, card.augment), classes[labels]
 
     train, labels = make(0)
     return StreamedProblem(

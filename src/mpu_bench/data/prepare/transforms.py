@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench.core.rows import Dense, Rows
 from mpu_bench.data.cards.parts import Smooth
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.prepare.npy import ArrayFile, open_array, pieces
+from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.data.readers.blocks import Chunk
+from mpu_bench.models.inputs import with_constant
 
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was computed in more than one way
 _SMALLEST = float(np.finfo(np.float64).tiny)
@@ -212,3 +215,17 @@ def is_constant(low: Any, high: Any) -> Any:
     """Return whether numbers that lie between these differ by no more than rounding, of each pair of an array."""
     with np.errstate(over="ignore"):
         return np.subtract(high, low) <= np.maximum(_ROUNDING * np.maximum(np.abs(low), np.abs(high)), _SMALLEST)
+
+
+def augment(rows: Rows, features: int, rho: float) -> Rows:
+    """Append a constant feature to every row (mpu-2010), which gives each linear solver a bias.
+
+    Raises
+    ------
+    DataError
+        If the rows come to more values than can be stored, or to more memory than there is.
+    """
+    if isinstance(rows, Dense):
+        n, size = len(rows.values), rows.values.itemsize
+        check_memory(n * (features + 1) * size, f"appending a feature to {n:,} dense rows", "augment")
+    return with_constant(rows, features, rho)
