@@ -99,7 +99,10 @@ def dotted(key: Key) -> str:
 
 def shown(value: object) -> str:
     """Return how a value of a user's is written in a message: in one line, and of a long one the beginning."""
-    return one_line(repr(value), _MAX_SHOWN_BYTES)
+    try:
+        return one_line(repr(value), _MAX_SHOWN_BYTES)
+    except Exception as error:  # of a class of the user's, or of an integer of thousands of digits
+        return f"a {type(value).__name__} whose __repr__ raises {type(error).__name__}"
 
 
 class Change(NamedTuple):

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpu_bench import document
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel
 from mpu_bench.core.rows import Dense, Ones, Sparse
 from mpu_bench.core.voting import REST, MulticlassModel, SharedExpansions
 from mpu_bench.kernels import Kernel
-from mpu_bench.texts import one_line
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 _UNSIGNED = (np.dtype(np.uint32),)
-_MAX_SHOWN_BYTES = 100
 
 
 def check_model(model: Any, features: int, classes: int, name: str = "") -> None:
@@ -146,7 +145,4 @@ def shown(value: Any) -> str:
         return f"an array of {value.dtype}, shape {value.shape}"
     if isinstance(value, np.ndarray):
         return f"a {type(value).__name__}, a subclass of ndarray"
-    try:
-        return one_line(repr(value), _MAX_SHOWN_BYTES)
-    except Exception:
-        return f"a {type(value).__name__} whose __repr__ fails"
+    return document.shown(value)

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from mpu_bench.columns import Column
+from mpu_bench.document import shown
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_SAVED
 from mpu_bench.scaled import parameters_in
@@ -23,7 +24,6 @@ from mpu_bench.texts import publishable
 #: without which no table can be made: of a planned run, and of a point of a mean curve
 OF_PLAN = ("dataset", "solver", "parameters", "kernel", "seed")
 OF_POINT = ("dataset", "solver", "parameters", "kernel", "presented")
-_SHOWN = 60  # characters of a wrong value
 _WORDS: Mapping[str, Callable[[str], str]] = {"status": RunStatus, "ended_by": Ending}  # columns of a few words
 
 
@@ -90,12 +90,12 @@ def parse(text: object) -> Any:
         If it is none, or one that is nested too deeply.
     """
     if not isinstance(text, str):
-        raise DamagedError(f"{_shown(text)} stands where JSON text belongs")
+        raise DamagedError(f"{shown(text)} stands where JSON text belongs")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise DamagedError(f"{_shown(text)} is not JSON: {why}") from None
+        raise DamagedError(f"{shown(text)} is not JSON: {why}") from None
 
 
 def parse_mapping(text: object) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def parse_mapping(text: object) -> dict[str, Any]:
     """
     content = parse(text)
     if not isinstance(content, dict):
-        raise DamagedError(f"{_shown(text)} holds no keys")
+        raise DamagedError(f"{shown(text)} holds no keys")
     return content
 
 
@@ -121,7 +121,7 @@ def parse_key(value: object) -> str:
         If it is no text.
     """
     if not isinstance(value, str):
-        raise DamagedError(f"{_shown(value)} stands where a key belongs")
+        raise DamagedError(f"{shown(value)} stands where a key belongs")
     return value
 
 
@@ -140,7 +140,7 @@ def record_of(values: Any, needed: Iterable[str] = ()) -> Record:
         If a value is none of its column, or a needed one is missing.
     """
     if not isinstance(values, Mapping):
-        raise DamagedError(f"{_shown(values)} holds no keys")
+        raise DamagedError(f"{shown(values)} holds no keys")
     present = ((name, value) for name, value in values.items() if value is not None and name in COLUMNS)
     known = {name: _checked(COLUMNS[name], value) for name, value in present}
     for name in needed:
@@ -175,9 +175,9 @@ def _check_parameters(text: str) -> None:
     try:
         parameters = parameters_in(text)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise DamagedError(f"parameters are {_shown(text)}, which is not JSON") from None
+        raise DamagedError(f"parameters are {shown(text)}, which is not JSON") from None
     if not isinstance(parameters, dict):
-        raise DamagedError(f"parameters are {_shown(text)}, which holds no keys")
+        raise DamagedError(f"parameters are {shown(text)}, which holds no keys")
 
 
 def parse_checkpoints(text: object) -> list[Record]:
@@ -191,7 +191,7 @@ def parse_checkpoints(text: object) -> list[Record]:
     columns = parse_mapping(text)
     for name, values in columns.items():
         if not isinstance(values, list):
-            raise DamagedError(f"the checkpoints' {name} is {_shown(values)}, where a list belongs")
+            raise DamagedError(f"the checkpoints' {name} is {shown(values)}, where a list belongs")
     if len(lengths := {len(values) for values in columns.values()}) > 1:
         raise DamagedError(f"the checkpoints' quantities have {' and '.join(map(str, sorted(lengths)))} values")
     return [record_of(dict(zip(columns, point, strict=True))) for point in zip(*columns.values(), strict=True)]
@@ -230,17 +230,8 @@ def _checked(column: Column, value: Any) -> Any:
     try:
         checked = column.checked(value)
     except ValueError as error:
-        raise DamagedError(f"{column.name} is {_shown(value)}, where {error}") from None
+        raise DamagedError(f"{column.name} is {shown(value)}, where {error}") from None
     try:
         return _WORDS[column.name](checked) if column.name in _WORDS else checked
     except ValueError:
-        raise DamagedError(f"{column.name} is {_shown(value)}, which is none") from None
-
-
-def _shown(value: Any) -> str:
-    """Return a wrong value, briefly."""
-    try:
-        text = ascii(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, or a list in a list in a list
-        return f"a {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise DamagedError(f"{column.name} is {shown(value)}, which is none") from None

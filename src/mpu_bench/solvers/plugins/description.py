@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from mpu_bench.core.solver import FACTS, KINDS_OF_KERNELS, Solver
+from mpu_bench.document import shown
 from mpu_bench.errors import ConfigError
 from mpu_bench.guard.messages import from_line, to_line
 from mpu_bench.solvers.plugins import importing
@@ -34,7 +35,7 @@ KNOWN = {
     f"{__name__}.SolverDescription",
 }
 _LARGEST_INTEGER = 2**63 - 1
-_MAX_BYTES = 300  # of a value that is shown
+_MAX_BYTES = 300  # of a text
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def describe(solver: type[Solver], path: Path) -> SolverDescription:
     """
     where = f"{path}: class {solver.__name__}"
     if not solver.__name__.isidentifier() or keyword.iskeyword(solver.__name__):
-        raise ConfigError(f"{path}: class {_shown(solver.__name__)}: its name must be one that Python can say")
+        raise ConfigError(f"{path}: class {shown(solver.__name__)}: its name must be one that Python can say")
     try:
         hints = get_type_hints(solver, include_extras=True)
     except Exception as error:
@@ -118,7 +119,7 @@ def _check_type(hint: Any, where: str) -> None:
             raise TypeError("no config can say a value of it")
     except Exception:
         raise ConfigError(
-            f"{where}: its type is {_shown(hint)}; use bool, int, float, str, a Literal of these, or Annotated with a "
+            f"{where}: its type is {shown(hint)}; use bool, int, float, str, a Literal of these, or Annotated with a "
             "bound such as Gt(0) for a number"
         ) from None
 
@@ -147,7 +148,7 @@ def _default(value: Any, where: str) -> bool | int | float | str | None:
     ):
         return value
     raise ConfigError(
-        f"{where}: its default is {_shown(value)}; it must be what a config can say: a number of 64 bits, a text, "
+        f"{where}: its default is {shown(value)}; it must be what a config can say: a number of 64 bits, a text, "
         "True, False or None"
     )
 
@@ -174,7 +175,7 @@ def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
         ("rounding", are_shares, "names with a number each"),
     ):
         if not is_right:
-            raise ConfigError(f"{where}: {name} is {_shown(declared[name])}; it must be {kind}")
+            raise ConfigError(f"{where}: {name} is {shown(declared[name])}; it must be {kind}")
     if declared["optimum"] and "C" not in (field.name for field in dataclasses.fields(solver)):
         raise ConfigError(
             f"{where}: optimum is '{declared['optimum']}', by the same C, and there is no parameter C; "
@@ -182,10 +183,3 @@ def _facts(solver: type[Solver], where: str) -> dict[str, Any]:
         )
     shares = {plain(name, _MAX_BYTES): float(share) for name, share in rounding.items()}
     return declared | {name: one_line(declared[name], _MAX_BYTES) for name in texts} | {"rounding": shares}
-
-
-def _shown(value: Any) -> str:
-    try:
-        return one_line(repr(value), _MAX_BYTES)
-    except BaseException as error:
-        return f"something whose __repr__ raises {type(error).__name__}"
