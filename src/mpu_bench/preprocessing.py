@@ -24,7 +24,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
-from mpu_bench.texts import number_in, one_line
+from mpu_bench.texts import listed, number_in, one_line
 
 #: texts that stand for a value that is not there
 MISSING_WORDS = (
@@ -483,5 +483,4 @@ def _augmented(matrix: Any, constant: float) -> Any:
 
 
 def _listed(names: Sequence[str], limit: int = 5) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    return listed([f"'{name}'" for name in names], limit)

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -125,6 +126,12 @@ def command(*words: object) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number of things in words: ``1 run``, ``2 runs``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(words: Sequence[str], limit: int = 5) -> str:
+    """Return the first words of a list, and how many more there are: ``a, b and 3 more``."""
+    more = len(words) - limit
+    return ", ".join(words[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def duration(seconds: float) -> str:

@@ -19,7 +19,7 @@ from mpu_bench.data.user_files.looking import ColumnSummary
 from mpu_bench.document import Document, Locations
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import write_all
-from mpu_bench.texts import plain_name
+from mpu_bench.texts import listed, plain_name
 from mpu_bench.yaml_text import load
 
 FOLDER = Path("datasets")
@@ -115,13 +115,12 @@ def _show(name: str, added: Added) -> None:
     else:
         out.tell(f"{added.card['features']:,} features, counted from {added.card.get('first_index', 1)}")
     counts = {label: counted.train.get(label, 0) + (counted.test or {}).get(label, 0) for label in counted.classes}
-    shown = ", ".join(f"{label} ({count:,})" for label, count in [*counts.items()][:_MAX_CLASSES])
-    more = f" and {len(counts) - _MAX_CLASSES} more" if len(counts) > _MAX_CLASSES else ""
+    shown = listed([f"{label} ({count:,})" for label, count in counts.items()], _MAX_CLASSES)
     train, test = _parts(added)
     positive = added.card.get("positive", ())
     against = f"; {' and '.join(positive)} against the rest" if positive and len(counts) > 2 else ""
     parts = f"{train:,} training and {test:,} test rows"
-    out.tell(f"{name}: {added.format}, {parts}; {len(counts)} classes: {shown}{more}{against}")
+    out.tell(f"{name}: {added.format}, {parts}; {len(counts)} classes: {shown}{against}")
     for note in added.notes:
         say(f"warning: {note}")
 

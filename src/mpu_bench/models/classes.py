@@ -13,8 +13,8 @@ from pydantic import Field
 from mpu_bench.document import Strict
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import label_key
+from mpu_bench.texts import listed
 
-_MAX_NAMED = 5
 _MAX_CHARACTERS = 1 << 26  # of all labels together
 _KINDS = {"U": "text", "b": "boolean", "i": "integer", "u": "integer", "f": "number"}
 #: kind -> the type of its values in a file, and the types of numbers that its labels may have
@@ -127,17 +127,11 @@ class Classes:
             if positions[index] == -1 and (key := label_key(text)) not in unclear:
                 positions[index] = alike.get(key, -1)
         if -1 in positions:
-            index = positions.index(-1)
-            raise DataError(
-                f"row {first_row + index}: its label '{labels[index]}' is none of the model's: {self._listed()}"
-            )
+            index, known = positions.index(-1), listed([word for words in self.words for word in words])
+            raise DataError(f"row {first_row + index}: its label '{labels[index]}' is none of the model's: {known}")
         return np.array(positions, np.int32)
 
     def _text(self, label: Any) -> str:
         """Return a label as text: True and False are 1 and 0 where the labels are numbers, as for a classifier."""
         is_number = self.labels.dtype.kind in "iuf" and isinstance(label, bool | np.bool_)
         return str(int(label) if is_number else label)
-
-    def _listed(self) -> str:
-        every = [word for words in self.words for word in words]
-        return ", ".join(every[:_MAX_NAMED]) + (f" and {len(every) - _MAX_NAMED} more" * (len(every) > _MAX_NAMED))

@@ -31,6 +31,7 @@ from mpu_bench.results.machines import comparable, why_disturbed
 from mpu_bench.results.means import grouped
 from mpu_bench.results.naming import better_way, function_of
 from mpu_bench.scaled import parameters_in, short
+from mpu_bench.texts import listed
 from mpu_bench.verdict.pairs import is_certain, partners
 from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS, typical, wilcoxon
 
@@ -199,7 +200,7 @@ class Sides:
         common = {dataset for dataset, _ in self._blocks}
         alone = grouped((run for run in self._sides[side] if id(run) not in paired), lambda run: run.dataset)
         return [
-            f"{dataset} ({_shortened(list(map(self._words, runs)))})" if dataset in common else dataset
+            f"{dataset} ({listed(list(map(self._words, runs)))})" if dataset in common else dataset
             for dataset, runs in alone.items()
         ]
 
@@ -223,7 +224,7 @@ class Sides:
             if name not in _SAME_AS_BUDGET and other.get(name, value) != value
         )
         return [
-            f"{words} ({_shortened([dataset for _, dataset in several])})"
+            f"{words} ({listed([dataset for _, dataset in several])})"
             for words, several in grouped(unlike, lambda entry: entry[0]).items()
         ]
 
@@ -293,11 +294,6 @@ def _varying(runs: Sequence[Record], settings: Mapping[int, Mapping[str, str]]) 
     values = {(run.dataset, name, value) for run in runs for name, value in settings[id(run)].items()}
     counts = Counter((dataset, name) for dataset, name, _ in values)
     return {name for (_, name), count in counts.items() if count > 1}
-
-
-def _shortened(words: Sequence[str], limit: int = 5) -> str:
-    more = len(words) - limit
-    return ", ".join(words[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def _partners(first: Sequence[Record], second: Sequence[Record], quantity: str = "") -> list[tuple[Record, Record]]:

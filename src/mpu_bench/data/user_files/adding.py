@@ -36,7 +36,7 @@ from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.document import Label, MisfitError, Strict, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
-from mpu_bench.texts import one_line
+from mpu_bench.texts import listed, one_line
 from mpu_bench.yaml_text import MAX_BYTES, Quoting, parse
 
 DEFAULT_SPLIT = 0.8
@@ -144,8 +144,7 @@ def _never_trained(counted: Counted) -> list[str]:
     """Return a note on classes that only the test file holds."""
     if not (names := [f"'{name}'" for name in counted.classes if name not in counted.train]):
         return []
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return [f"no training row is of class {', '.join(names[:_MAX_NAMED])}{more}: every such test row will be an error"]
+    return [f"no training row is of class {listed(names)}: every such test row will be an error"]
 
 
 def _open(
