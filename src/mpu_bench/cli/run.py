@@ -19,6 +19,7 @@ from mpu_bench.cli.options import (
     say,
     takes,
 )
+from mpu_bench.errors import ClusterError, ConfigError
 from mpu_bench.experiment.options import ReproduceOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ def run(
 
 def _debugging(options: RunOptions) -> Pool:
     """Settle the threads of this process, which is to make runs, before it imports what has them."""
-    from mpu_bench.errors import ConfigError
     from mpu_bench.guard.process import thread_variables
 
     if options.cluster is not None:
@@ -95,7 +95,6 @@ def _debug(error: BaseException) -> None:
 
 def _execute(chosen: ChosenRuns, pool: Pool, table: bool) -> int:
     from mpu_bench.display.live import Display
-    from mpu_bench.errors import ClusterError
     from mpu_bench.results.store import FILE
 
     code, folder = FAILED, chosen.folder
@@ -150,7 +149,6 @@ def reproduce(
     """
     from mpu_bench.cli import verdicts
     from mpu_bench.display.live import Display
-    from mpu_bench.errors import ClusterError
     from mpu_bench.experiment import reproduce
     from mpu_bench.report import overview, reproduction
 

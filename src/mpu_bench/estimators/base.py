@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_bench.core import answers
 from mpu_bench.core.clock import GETTING_READY
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, PRESENTED, UNLIMITED
-from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, all_finite, finite_scores
+from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, all_finite, finite_scores, labels_of
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until, types_of
@@ -379,9 +379,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of every row, shape (n,)."""
-        scores = self._scores(X)
-        chosen = scores[:, 0] > 0 if scores.shape[1] == 1 else np.argmax(scores, axis=1)
-        labels: NDArray[Any] = self.classes_[chosen.astype(np.intp)]
+        labels: NDArray[Any] = self.classes_[labels_of(self._scores(X))]
         return labels
 
     def _scores(self, X: Any) -> NDArray[np.float64]:

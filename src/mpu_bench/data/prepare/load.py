@@ -230,9 +230,7 @@ def _while_it_stands(
     )
 
 
-def preprocessing_of(
-    card: Card, home: DataDirectory, progress: Progress = SILENT, *, fingerprint: str = ""
-) -> Preprocessing | None:
+def preprocessing_of(card: Card, home: DataDirectory, *, fingerprint: str = "") -> Preprocessing | None:
     """Return what the preparation does to raw rows; fetch and prepare the dataset first where need be.
 
     It is what `Problem` holds of a row: with the constant feature that is appended when the data are loaded.
@@ -241,7 +239,6 @@ def preprocessing_of(
     ----------
     card : Card
     home : DataDirectory
-    progress : Progress
     fingerprint : str
         Of the problem whose rows it must be of; by default it is of what there is now.
 
@@ -269,7 +266,7 @@ def preprocessing_of(
         text = read_bounded(path, _MAX_PREPROCESSING_BYTES, DataError)
         return from_json(json.loads(text), str(path))
 
-    stored = _while_it_stands(card, home, progress, read, anew=True)  # older ones were made before it was kept
+    stored = _while_it_stands(card, home, SILENT, read, anew=True)  # older ones were made before it was kept
     return stored if card.augment is None or stored is None else stored.model_copy(update={"augment": card.augment})
 
 

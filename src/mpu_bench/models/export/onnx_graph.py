@@ -42,7 +42,7 @@ def onnx_bytes(model: Portable) -> bytes:
         import onnx
     except ImportError:
         raise DataError(f"ONNX needs a package that is not installed: {extra('onnx')}") from None
-    graph = _Graph()
+    graph = _Graph(onnx)
     features = _with_constants(graph, model, _steps(graph, model))
     scores = _scores(graph, model, _machines(graph, model, features))
     graph.call("Identity", [scores.of_classes], output="scores")
@@ -69,41 +69,38 @@ def runtime_answers(content: bytes, rows: NDArray[np.floating[Any]]) -> tuple[ND
 class _Graph:
     """Nodes and constants in the order they are added; every value has a name."""
 
-    def __init__(self) -> None:
+    def __init__(self, onnx: Any) -> None:
+        self._onnx = onnx  #: the package
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def call(self, operator: str, inputs: list[str], output: str = "", **attributes: Any) -> str:
-        from onnx import helper
-
         name = output or f"value_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
+        self.nodes.append(self._onnx.helper.make_node(operator, inputs, [name], **attributes))
         return name
 
     def constant(self, values: Any, dtype: Any = np.float32, *, may_be_missing: bool = False) -> str:
-        from onnx import numpy_helper
-
         with np.errstate(over="ignore"):
             array = np.asarray(values).astype(dtype)
         if array.dtype.kind == "f" and not (np.isfinite(array) | (may_be_missing & np.isnan(array))).all():
             raise DataError("a number of the model is beyond the range of single precision")
         name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(np.shape(values)), name))
+        whole = np.ascontiguousarray(array).reshape(np.shape(values))
+        self.constants.append(self._onnx.numpy_helper.from_array(whole, name))
         return name
 
     def labels(self, model: Portable) -> str:
         labels = model.saved.classes.labels
         if _label_type(labels) is not None:
             return self.constant(labels, _label_type(labels))
-        from onnx import TensorProto, helper
-
         texts: Any = [name.encode() for name in model.saved.classes.names]
-        self.constants.append(helper.make_tensor("labels", TensorProto.STRING, [len(texts)], texts))
+        self.constants.append(
+            self._onnx.helper.make_tensor("labels", self._onnx.TensorProto.STRING, [len(texts)], texts)
+        )
         return "labels"
 
     def model(self, model: Portable) -> Any:
-        from onnx import TensorProto, helper
-
+        helper, TensorProto = self._onnx.helper, self._onnx.TensorProto
         types = {np.int64: TensorProto.INT64, np.float64: TensorProto.DOUBLE, None: TensorProto.STRING}
         label_type = types[_label_type(model.saved.classes.labels)]
         of_rows = TensorProto.DOUBLE if model.number is np.float64 else TensorProto.FLOAT
