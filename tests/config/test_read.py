@@ -217,8 +217,8 @@ def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
-        ("pipe.py", "is not a file"),
-        ("folder.py", "is not a file"),
+        ("pipe.py", "is a pipe, not a file"),
+        ("folder.py", "is a folder, not a file"),
         ("/dev/zero", "its name must end in .py"),
         ("absent.py", "absent.py: no such file"),
         ("circle.py", "Symlink loop" if sys.version_info < (3, 13) else "Too many levels of symbolic links"),

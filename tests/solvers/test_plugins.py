@@ -276,7 +276,7 @@ def test_it_is_never_imported_in_the_process_that_reads_a_config(read, marking: 
         (["plugins=[own.py, other.py]"], "other.py: no such file"),
         (["plugins=[own.py, .]"], "its name must end in .py"),
         (["plugins=[own.py, wrong.py]"], "wrong.py, line 2: SyntaxError"),
-        (["plugins=[own.py, pipe.py]"], "pipe.py: is not a file"),
+        (["plugins=[own.py, pipe.py]"], "pipe.py: is a pipe, not a file"),
         ([f"plugins=[own.py, {'a' * 300}.py]"], "cannot be read: File name too long"),
         (['plugins=["\\0.py"]'], "cannot be shown"),
     ],

@@ -12,7 +12,6 @@ import hashlib
 import importlib.util
 import os
 import re
-import stat
 import sys
 import traceback
 import warnings
@@ -25,6 +24,7 @@ from typing import Any, ClassVar, get_origin
 
 from mpu_bench.core.solver import Solver
 from mpu_bench.errors import ConfigError
+from mpu_bench.files import read_bounded
 from mpu_bench.texts import one_line, plain
 
 MAX_CHARACTERS = 60
@@ -136,17 +136,7 @@ def read_plugin(path: Path) -> PluginSource:
     """
     if path.suffix != ".py":
         raise ConfigError(f"{path}: is not a Python file; its name must end in .py")
-    try:
-        described = path.stat()
-        if not stat.S_ISREG(described.st_mode):
-            raise ConfigError(f"{path}: is not a file")
-        if described.st_size > _LARGEST_FILE:
-            raise ConfigError(f"{path}: has {described.st_size:,} bytes; a plugin has {_LARGEST_FILE:,} at most")
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    content = read_bounded(path, _LARGEST_FILE, ConfigError)
     try:
         importlib.util.decode_source(content)
     except (SyntaxError, UnicodeDecodeError) as error:
