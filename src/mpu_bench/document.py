@@ -357,6 +357,12 @@ def words_of(error: Any) -> str:
     return f"{wanted(error)}, not {shown(error['input'])}"
 
 
+def first_error(invalid: ValidationError) -> str:
+    """Return where a file that a program has written is not as it should be, and why: ``columns.0.name: ...``."""
+    first = invalid.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
 def wanted(error: Any) -> str:
     """Return what one of pydantic's errors requires: ``must be greater than 0``."""
     return re.sub("^[A-Z][a-z]+ should", "must", error["msg"])

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
-from mpu_bench.document import Strict
+from mpu_bench.document import Strict, first_error
 from mpu_bench.errors import DataError
 from mpu_bench.texts import listed, number_in, one_line
 
@@ -337,9 +337,7 @@ def from_json(data: Mapping[str, Any], source: str) -> Preprocessing:
     try:
         return _ANY.validate_json(json.dumps(data))  # in which a list may stand for a tuple
     except ValidationError as error:
-        first = error.errors()[0]
-        location = ".".join(map(str, first["loc"]))
-        raise DataError(f"{source}: its preprocessing is damaged: {location}: {first['msg']}") from None
+        raise DataError(f"{source}: its preprocessing is damaged: {first_error(error)}") from None
 
 
 def to_json(preprocessing: Preprocessing) -> dict[str, Any]:

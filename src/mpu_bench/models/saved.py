@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from mpu_bench.core.models import Model, finite_scores, labels_of
 from mpu_bench.core.rows import Rows
 from mpu_bench.core.validation import score_counts
-from mpu_bench.document import Strict
+from mpu_bench.document import Strict, first_error
 from mpu_bench.errors import DataError
 from mpu_bench.models import format as model_file
 from mpu_bench.models.classes import Classes, ClassLabels
@@ -279,9 +279,7 @@ def load(path: str | Path) -> SavedModel:
         saved = _loaded(described, arrays, path)
         _check_counts(saved)
     except ValidationError as error:
-        first = error.errors()[0]
-        words = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise model_file.damaged(path, ValueError(words)) from None
+        raise model_file.damaged(path, ValueError(first_error(error))) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise model_file.damaged(path, error) from None
     return saved

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from mpu_bench.columns import Column
-from mpu_bench.document import shown
+from mpu_bench.document import first_error, shown
 from mpu_bench.quantities import CHECKPOINT_COLUMNS, COLUMNS, Ending, Record, RunStatus
 from mpu_bench.results.saved_models import NOT_SAVED
 from mpu_bench.scaled import parameters_in
@@ -217,8 +217,7 @@ def _as_it_is(model: type[BaseModel], content: Any, noun: str, needed: str = "")
     try:
         model.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DamagedError(f"{noun} {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise DamagedError(f"{noun} {first_error(error)}") from None
     if needed and not isinstance(content.get(needed), str):
         raise DamagedError(f"{noun} {needed}: Field required")
     checked: dict[str, Any] = content
