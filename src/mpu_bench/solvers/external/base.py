@@ -19,6 +19,12 @@ class ExternalSolver(Solver):
     sliceable = False
     ends: ClassVar = True
 
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what it cannot train on, and to train where its package is missing, as on one machine of a cluster."""
+        super().check(problem, kernel)
+        if missing := solvers.not_installed(self.name):
+            raise ConfigError(f"{self.name}: {missing}")
+
     def advance(self, state: Any, until: Until) -> Status:  # noqa: ARG002
         """Train to the end, whatever ``until`` says. RUNNING means that a cap on its iterations stopped it."""
         from sklearn.exceptions import ConvergenceWarning
@@ -33,13 +39,3 @@ class ExternalSolver(Solver):
     @abstractmethod
     def run(self, state: Any) -> bool:
         """Train to the end; return whether its own rule ended it, and no cap on its iterations."""
-
-
-class NeedsPackage(Solver):
-    """An external solver that trains with a package which may be missing, as on one machine of a cluster."""
-
-    def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what it cannot train on, and to train where its package is not installed."""
-        super().check(problem, kernel)
-        if missing := solvers.not_installed(self.name):
-            raise ConfigError(f"{self.name}: {missing}")

@@ -19,14 +19,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpu_bench.solvers.external.base import NeedsPackage
 from mpu_bench.solvers.external.kernels import ExternalKernelSolver
 
 _LARGEST_WORKING_SET = 1024
 
 
 @dataclass(frozen=True)
-class OnedalSVC(NeedsPackage, ExternalKernelSolver):
+class OnedalSVC(ExternalKernelSolver):
     """oneDAL's C-SVC by scikit-learn-intelex; there is always a bias.
 
     Attributes

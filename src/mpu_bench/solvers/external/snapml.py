@@ -27,12 +27,11 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
-from mpu_bench.solvers.external.base import NeedsPackage
 from mpu_bench.solvers.external.linear import ExternalLinearSolver, Trained
 
 
 @dataclass(frozen=True)
-class Snapml(NeedsPackage, ExternalLinearSolver):
+class Snapml(ExternalLinearSolver):
     """Snap ML's support vector machine, hinge loss, dual, without a bias.
 
     Attributes
