@@ -16,7 +16,7 @@ Anything else that escapes is a bug and keeps its traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mpu_bench.texts import plain
 
@@ -92,3 +92,9 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     if near:
         return f"did you mean '{by_lower_case[near[0]]}'?"
     return "choose from " + ", ".join(choices) if choices else "there are none"
+
+
+def check_known(name: str, valid: Collection[str], message: str, error: type[UserError] = ConfigError) -> None:
+    """Reject a name that is none of the valid ones: the message, and which one was probably meant."""
+    if name not in valid:
+        raise error(f"{message}: {nearest(name, valid)}")

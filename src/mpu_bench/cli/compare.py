@@ -10,7 +10,7 @@ from pathlib import Path
 from mpu_bench.cli import verdicts
 from mpu_bench.cli.options import console, write
 from mpu_bench.display.terminal import Drawn, Terminal
-from mpu_bench.errors import ConfigError, StoreError, nearest
+from mpu_bench.errors import ConfigError, StoreError, check_known
 from mpu_bench.files import csv_text
 from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report.tables import Table
@@ -44,8 +44,7 @@ def compare(
 ) -> bool:
     """Print a comparison and return whether no run that is in both folders differs; the parameters are the options."""
     for name in quantity:
-        if name not in QUANTITIES:
-            raise ConfigError(f"--quantity {name}: {nearest(name, QUANTITIES)}")
+        check_known(name, QUANTITIES, f"--quantity {name}")
     left = regression.read(first)
     right = left if second is None else regression.read(second)
     if solvers is not None:

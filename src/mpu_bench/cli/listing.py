@@ -14,7 +14,7 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card, TableCard
 from mpu_bench.data.download.cache import DataDirectory, RemoteFile, shown
 from mpu_bench.data.prepare.load import describe, prepared_folder
 from mpu_bench.display.terminal import Drawn, Terminal
-from mpu_bench.errors import ConfigError, DataError, nearest
+from mpu_bench.errors import ConfigError, DataError, check_known
 from mpu_bench.kernels import KERNELS
 from mpu_bench.report.tables import Table
 from mpu_bench.resources import config_names
@@ -43,8 +43,7 @@ def table(kind: str, chosen: Sequence[str] = ()) -> Drawn:
     """
     known = names(kind)
     for name in chosen:
-        if name not in known:
-            raise ConfigError(f"no '{name}' in the {kind}: {nearest(name, known)}")
+        check_known(name, known, f"no '{name}' in the {kind}")
     headings, describe_one = {
         "solvers": (("solver", "paper", "kernels", "classes", "parameters"), _solver),
         "datasets": (("dataset", "train", "test", "features", "classes", "papers", "description"), _dataset),

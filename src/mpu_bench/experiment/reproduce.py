@@ -15,7 +15,7 @@ from mpu_bench.config.choices import Experiment
 from mpu_bench.config.read import Say, read_config
 from mpu_bench.config.schema import PAPERS
 from mpu_bench.data.cards import catalog
-from mpu_bench.errors import ClusterError, ConfigError, UserError, nearest
+from mpu_bench.errors import ClusterError, ConfigError, UserError, check_known, nearest
 from mpu_bench.experiment import plan, runner
 from mpu_bench.experiment.estimates import Estimate, Estimates
 from mpu_bench.experiment.options import ReproduceOptions
@@ -64,8 +64,7 @@ def experiments(papers: Sequence[str], profile: str | None, say: Say) -> tuple[l
         If there is no such paper, or no config has the profile.
     """
     for paper in papers:
-        if paper not in PAPERS:
-            raise ConfigError(f"--paper {paper}: {nearest(paper, PAPERS)}")
+        check_known(paper, PAPERS, f"--paper {paper}")
     matching: list[Experiment] = []
     failures: list[str] = []
     left_out: list[str] = []

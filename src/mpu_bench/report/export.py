@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from mpu_bench.errors import ConfigError, nearest
+from mpu_bench.errors import ConfigError, check_known
 from mpu_bench.files import as_store_error, csv_text, written_whole
 from mpu_bench.installed import extra
 from mpu_bench.quantities import ON_PAGE, QUANTITIES, format_number
@@ -97,8 +97,7 @@ def export(results: Path, form: str, out: Path | None, shape: Shape = _AS_ALWAYS
 def _check(form: str, shape: Shape) -> None:
     named: list[tuple[str, str, Collection[str]]] = [("columns", name, QUANTITIES) for name in shape.columns]
     for option, name, valid in [("to", form, FORMS), ("rows", shape.rows or ROWS[0], ROWS), *named]:
-        if name not in valid:
-            raise ConfigError(f"--{option} {name}: {nearest(name, valid)}")
+        check_known(name, valid, f"--{option} {name}")
     for option in _ALL:
         if getattr(shape, option) != getattr(_AS_ALWAYS, option) and option not in FORMS[form]:
             able = ", ".join(other for other, options in FORMS.items() if option in options)

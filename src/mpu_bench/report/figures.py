@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_bench.config.drawings import AXES, KINDS, Drawing
-from mpu_bench.errors import ConfigError, StoreError, nearest
+from mpu_bench.errors import StoreError, check_known
 from mpu_bench.files import write_all
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import figures_along, figures_by_row  # noqa: F401  which declare figures
@@ -136,7 +136,7 @@ def plot(
         If the results have no data for it, or the files cannot be written.
     """
     for form in forms:
-        _check("form of figures", form, FORMS)
+        check_known(form, FORMS, f"no form of figures '{form}'")
     drawable = figures_of(results, name, against)
     folder = out or results / FOLDER
     drawings = {figure.name: drawn(figure, forms, style) for figure in drawable}
@@ -164,8 +164,8 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
     StoreError
         If the results have no data for it.
     """
-    _check("figure", name or EVERY, (EVERY, *KINDS))
-    _check("axis", against or AXES[0], AXES)
+    check_known(name or EVERY, (EVERY, *KINDS), f"no figure '{name}'")
+    check_known(against or AXES[0], AXES, f"no axis '{against}'")
     drawable = _drawable(results, name, against)
     if not drawable:
         raise StoreError(
@@ -198,7 +198,7 @@ def drawn(figure: Figure, forms: Sequence[str], style: str = "paper") -> dict[st
     """Return the content of a figure's files, by their forms."""
     from mpu_bench.report import drawing
 
-    _check("style of figures", style, FORMATS)
+    check_known(style, FORMATS, f"no style of figures '{style}'")
     return drawing.files(figure, forms, style)
 
 
@@ -206,10 +206,5 @@ def styled(figure: Figure, style: str = "paper") -> Drawn:
     """Draw a figure for a program, which may go on with it."""
     from mpu_bench.report import drawing
 
-    _check("style of figures", style, FORMATS)
+    check_known(style, FORMATS, f"no style of figures '{style}'")
     return drawing.draw(figure, style)
-
-
-def _check(what: str, name: str, names: Collection[str]) -> None:
-    if name not in names:
-        raise ConfigError(f"no {what} '{name}': {nearest(name, names)}")

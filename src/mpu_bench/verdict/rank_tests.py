@@ -15,7 +15,7 @@ import numpy as np
 import scipy  # whose stats are imported where they are first used: they take a second of every command
 from numpy.typing import NDArray
 
-from mpu_bench.errors import StoreError, nearest
+from mpu_bench.errors import StoreError, check_known
 
 Alternative = Literal["two-sided", "less", "greater"]
 #: Two differences that are equal but for the rounding of a subtraction, such as 0.3 - 0.2 and 0.2 - 0.1: "as ties",
@@ -77,8 +77,7 @@ def matched(rows: Iterable[Mapping[str, Any]], quantity: str, solvers: Sequence[
     table = list(rows)
     columns, names = {column for row in table for column in row}, {str(row["solver"]) for row in table}
     for wanted, valid, kind in [(quantity, columns, "column"), *((solver, names, "solver") for solver in solvers)]:
-        if wanted not in valid:
-            raise StoreError(f"the table has no {kind} '{wanted}': {nearest(wanted, valid)}")
+        check_known(wanted, valid, f"the table has no {kind} '{wanted}'", StoreError)
     for row in table:
         of_dataset = by_dataset.setdefault(str(row["dataset"]), {})
         if row["solver"] in of_dataset and row["solver"] in solvers:

@@ -25,7 +25,7 @@ import numpy as np
 import scipy  # whose stats are imported where they are first used: they take a second of every command
 from numpy.typing import NDArray
 
-from mpu_bench.errors import ConfigError, StoreError, nearest
+from mpu_bench.errors import StoreError, check_known
 from mpu_bench.quantities import QUANTITIES, Record
 from mpu_bench.results.machines import comparable, why_disturbed
 from mpu_bench.results.means import grouped
@@ -111,8 +111,7 @@ def runs_of(records: Iterable[Record], solver: str, folder: str) -> list[Record]
     name, *words = re.split(r"\s+(?![^({]*[)}])", solver.strip())  # a kernel has blanks between its brackets
     runs = [record for record in records if record.is_finished and not record.trial and not record.earlier]
     names = {run.solver for run in runs}
-    if name not in names:
-        raise ConfigError(f"{folder}: has no finished run of a solver '{name}': {nearest(name, names)}")
+    check_known(name, names, f"{folder}: has no finished run of a solver '{name}'")
     runs = [run for run in runs if run.solver == name]
     for word in words:
         runs = _with_value(runs, word, folder)
@@ -123,11 +122,9 @@ def _with_value(runs: Sequence[Record], word: str, folder: str) -> list[Record]:
     name, _, value = word.partition("=")
     all_settings = [_settings(run) for run in runs]
     known = {parameter for settings in all_settings for parameter in settings}
-    if name not in known:
-        raise ConfigError(f"{folder}: {runs[0].solver} has no '{name}': {nearest(name, known)}")
+    check_known(name, known, f"{folder}: {runs[0].solver} has no '{name}'")
     values = {settings[name] for settings in all_settings if name in settings}
-    if value not in values:
-        raise ConfigError(f"{folder}: {runs[0].solver} was not run with '{word}': {nearest(value, values)}")
+    check_known(value, values, f"{folder}: {runs[0].solver} was not run with '{word}'")
     return [run for run, settings in zip(runs, all_settings, strict=True) if settings.get(name) == value]
 
 
