@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from itertools import pairwise, product
 from typing import Any
@@ -134,6 +135,25 @@ def test_rows_of_any_length_give_finite_scores_or_one_message(name: str, scale: 
 def test_an_infinite_cost_is_refused_by_all(name: str) -> None:
     with pytest.raises(ValueError, match=r"^C is inf; it must be (above 0 and )?finite$"):
         made(name, C=np.inf).fit(*blobs(2, n=20))
+
+
+@pytest.mark.parametrize("C", [1e-320, 1e308])
+@pytest.mark.parametrize("name", [name for name in WITH_COST if name != "PegasosClassifier"])
+def test_a_cost_without_a_reciprocal_is_a_model_or_one_message(name: str, C: float) -> None:
+    model, refused = made(name, C=C, max_iter=20), ""
+    try:
+        fitted(model, *blobs(2, n=20))
+    except ValueError as fault:
+        refused = str(fault)
+    assert re.search(r"C is |C, times|scale the features", refused) if refused else model.model_ is not None
+
+
+def test_a_power_of_the_scale_may_be_beyond_any_number() -> None:
+    X, y = blobs(2, n=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = made("SMOClassifier", kernel="poly").fit(X * 1e-110, y)
+    np.testing.assert_allclose(model.decision_function(X * 1e-110), model.fit(X, y).decision_function(X), atol=1e-2)
 
 
 def test_a_variance_without_a_reciprocal_is_refused() -> None:

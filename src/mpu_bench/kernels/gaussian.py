@@ -60,7 +60,7 @@ class Gaussian(_Parameters, Kernel):
 
     def growth(self, squared_norm: float) -> float:
         """Return gamma (||a||^2 + ||b||^2 + 2 |a.b|), or 1."""
-        return max(4.0 * self.gamma * squared_norm, 1.0)
+        return max(4.0 * self.gamma * float(squared_norm), 1.0)  # which overflows without a warning
 
     def c_float(self, norms: NDArray[Any], number: Callable[[float], str]) -> CText:
         """Return an exponential of the squared distance."""

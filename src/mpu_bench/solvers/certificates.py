@@ -87,7 +87,7 @@ def rounding(terms: int, magnitude: float) -> float:
         Certain up to 64 terms. Beyond, the errors are taken as independent: 8 sqrt(terms) units are exceeded with a
         probability below 1e-13 (Higham, Mary: "A new approach to probabilistic rounding error analysis", 2019).
     """
-    return min(terms, 8.0 * math.sqrt(terms)) * np.finfo(np.float64).eps * magnitude
+    return min(terms, 8.0 * math.sqrt(terms)) * float(np.finfo(np.float64).eps) * magnitude
 
 
 @jit

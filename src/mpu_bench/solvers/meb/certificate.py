@@ -83,7 +83,7 @@ def of_svm(
     objective, best, multiple = np.inf, 0.0, 1.0 / bounds.R
     for _ in range(_MULTIPLES):
         losses = np.maximum(0.0, 1.0 - multiple * bounds.margins)
-        value = float(multiple * multiple * bounds.squared_norm + C * ((loss_weights * losses) @ losses))
+        value = multiple * multiple * bounds.squared_norm + C * float((loss_weights * losses) @ losses)
         if not (value < objective and multiple > 0.0):
             break
         objective, best, lossy = value, multiple, bounds.margins[losses > 0]
