@@ -142,6 +142,16 @@ def test_a_number_has_one_key_however_it_is_written(read: Callable[[str], Experi
     assert forms[0] == forms[1] == forms[2]
 
 
+@pytest.mark.parametrize("kernel", ["polynomial: {{degree: 2{}}}", "gaussian: {{gamma: 2{}}}", "linear: {{{}}}"])
+def test_a_kernel_that_is_said_not_to_be_normalized_keeps_its_key(read: Callable[..., Experiment], kernel: str) -> None:
+    def key(more: str) -> str:
+        (run,) = plan.plan(read(f"kernel: {{{kernel.format(more)}}}\nsolvers: [perceptron]\n"))
+        return run_id(run, "data")
+
+    more = "normalize: {}" if kernel.startswith("linear") else ", normalize: {}"
+    assert key(more.format("false")) == key(more.format("null")) == key("") != key(more.format("true"))
+
+
 def test_the_whole_width_of_a_kernel_keeps_its_key(read: Callable[[str], Experiment]) -> None:
     """Baselines hold what was kept under it."""
     (run,) = plan.plan(read("kernel: {gaussian: {gamma: {over-features: 4.0}}}\nsolvers: [perceptron]\n"))

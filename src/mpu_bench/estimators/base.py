@@ -194,10 +194,10 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[Solver, Any, str]:
         """Train a solver; return it, its state and what ended it (see `_train`)."""
-        solver = self._solver(problem.n)
+        solver, run = self._solver(problem.n), self._run()
         with self._memory():
             state = solver.start(problem, kernel, seed)
-        return solver, state, self._train(solver, state, Until(self._max_presented(problem.n)), self._run())
+        return solver, state, self._train(solver, state, Until(self._max_presented(problem.n)), run)
 
     def _memory(self) -> AbstractContextManager[None]:
         """Return the context in which a solver starts, which may limit its memory."""

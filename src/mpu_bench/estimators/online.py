@@ -96,11 +96,11 @@ class OnlineClassifier(IncrementalClassifier, KernelClassifier):
 
     def _trained(self, problem: Problem, kernel: Kernel, seed: int) -> tuple[OnlineSolver, Any, str]:
         """Forget everything and learn from these rows."""
-        solver = self._solver(problem.n, self.max_iter)
+        solver, run = self._solver(problem.n, self.max_iter), self._run()
         state = self._started_in_memory(solver, problem, kernel, seed)
         solver.refuse_overflow(state, problem.train)
         state.stream = Stream(problem, seed) if self.shuffle or self._needs_all else InOrder(problem)
-        stopped = self._train(solver, state, Until(), self._run())
+        stopped = self._train(solver, state, Until(), run)
         self._state = state
         return solver, state, stopped
 
@@ -350,7 +350,7 @@ class ProjectronClassifier(OnlineClassifier):
         The largest squared distance from the span at which a row is projected.
     budget : int, optional
         In place of ``eta``: the eta is searched with which so many vectors are stored, by passes over all rows, which
-        are shuffled; not for `partial_fit`.
+        are shuffled and which `max_seconds` does not end; not for `partial_fit`.
     max_iter, shuffle, kernel, gamma, degree, coef0, max_seconds, random_state, verbose, probability
         As of `PerceptronClassifier`.
     """

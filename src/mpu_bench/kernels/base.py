@@ -78,6 +78,9 @@ _RELATIVE = [_ONE_KEY | {"properties": {word: _SWEPT}} for word, by in DIVISORS.
 #: distance of two training rows
 Scale = Annotated[Any, AfterValidator(_number_or_scaled), WithJsonSchema({"anyOf": [_POSITIVE, *_RELATIVE]})]
 
+#: whether a kernel is divided by the lengths of both rows; false is the same as nothing
+Normalize = Annotated[bool | None, AfterValidator(lambda is_normalized: is_normalized or None)]
+
 
 class Options(Strict, ABC):
     """What a config may say of a kernel; the docstring's first line is what ``list kernels`` says of it."""

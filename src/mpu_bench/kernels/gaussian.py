@@ -15,7 +15,7 @@ from mpu_bench.core.exp import exp_double, exp_single
 from mpu_bench.core.jit import jit_dispatch
 from mpu_bench.document import Positive
 from mpu_bench.errors import DataError
-from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, value, values
+from mpu_bench.kernels.base import CText, Graph, Kernel, Normalize, Options, Scale, value, values
 
 _TWO, _ZERO = np.float32(2), np.float32(0)
 
@@ -27,7 +27,7 @@ class _Parameters(NamedTuple):
 class GaussianOptions(Options):
     """K(a, b) = exp(-gamma ||a - b||^2), by gamma or by sigma2 = 1 / (2 gamma); K(a, a) is 1 anyway."""
 
-    normalize: bool | None = None
+    normalize: Normalize = None
     gamma: Scale = None
     sigma2: Positive | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mpu_bench.kernels.base import Kernel, Options, value, values
+from mpu_bench.kernels.base import Kernel, Normalize, Options, value, values
 from mpu_bench.kernels.polynomial import Polynomial
 
 
@@ -16,7 +16,7 @@ class _Parameters(NamedTuple):
 class LinearOptions(Options):
     """K(a, b) = a.b."""
 
-    normalize: bool | None = None
+    normalize: Normalize = None
 
     def kernel(self, resolve: Callable[[Any], Any]) -> Kernel:
         """Return it, or the cosine of two rows."""

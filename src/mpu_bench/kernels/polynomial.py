@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mpu_bench.core.jit import jit
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.kernels.base import CText, Graph, Kernel, Options, Scale, value, values
+from mpu_bench.kernels.base import CText, Graph, Kernel, Normalize, Options, Scale, value, values
 
 _MAX_DEGREE = 1000
 _VALUES_AT_ONCE = 512  # of which a power is taken; they stay in the nearest cache
@@ -31,7 +31,7 @@ class _Parameters(NamedTuple):
 class PolynomialOptions(Options):
     """K(a, b) = (scale a.b + offset)^degree."""
 
-    normalize: bool | None = None
+    normalize: Normalize = None
     degree: Annotated[int, Field(ge=1, le=100)]
     scale: Scale = 1.0
     offset: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
