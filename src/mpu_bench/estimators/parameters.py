@@ -100,8 +100,10 @@ def regularization(C: float, n: int) -> float:
         If C n is not above 0 by so much that lambda is finite, or infinite.
     """
     if not np.finfo(np.float64).tiny <= float(C) * n < np.inf:
-        of_lambda = f", and 1 / (C n) with these {n} rows, too" if 0 < C < np.inf else ""
-        raise ValueError(f"C is {C!r}; it must be above 0 and finite{of_lambda}")
+        raise ValueError(
+            f"C is {C!r}; it must be above 0 and finite"
+            + (f", and 1 / (C n) with these {n} rows, too" if 0 < C < np.inf else "")
+        )
     return 1.0 / (float(C) * n)
 
 

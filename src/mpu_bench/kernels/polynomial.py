@@ -66,8 +66,9 @@ class Polynomial(_Parameters, Kernel):
     @property
     def positive_semidefinite(self) -> bool:
         """Whether no term of the sum that it is has a negative factor."""
-        scale, offset = np.sign([self.scale, self.offset])  # alone: powers of the numbers may be too large
-        return all(scale**k * offset ** (self.degree - k) >= 0 for k in range(self.degree + 1))
+        return all(  # by signs alone: powers of the numbers may be too large
+            np.sign(self.scale) ** k * np.sign(self.offset) ** (self.degree - k) >= 0 for k in range(self.degree + 1)
+        )
 
     def largest(self, squared_norm: float) -> float:
         """Return the larger of a kernel value and an inner product."""
