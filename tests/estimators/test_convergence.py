@@ -156,6 +156,21 @@ def test_a_power_of_the_scale_may_be_beyond_any_number() -> None:
     np.testing.assert_allclose(model.decision_function(X * 1e-110), model.fit(X, y).decision_function(X), atol=1e-2)
 
 
+@pytest.mark.parametrize(("C", "n"), [(1e-310, 20), (1.7e308, 20)])
+@pytest.mark.parametrize("name", ["SDCAClassifier", "RandomFourierClassifier", "PegasosClassifier"])
+def test_a_cost_whose_lambda_no_double_holds_is_refused(name: str, C: float, n: int) -> None:
+    model = made(name, C=C) if name != "PegasosClassifier" else made(name, C=C, kernel="rbf", fit_intercept=False)
+    with pytest.raises(ValueError, match=r"^C is .*; 1 / \(C n\), which is (inf|0), must be above 0 and finite$"):
+        model.fit(*blobs(2, n=n))
+
+
+def test_a_cost_so_small_that_mpu_cannot_add_it_up_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"^C is 1e-310, for which no double holds sums of b = I / C = inf; take a larger"
+    ):
+        made("MPUClassifier", C=1e-310).fit(*blobs(2, n=20))
+
+
 def test_a_variance_without_a_reciprocal_is_refused() -> None:
     X, y = blobs(2, n=20)
     for scale, rows in product((1e-160, 1e-310), (X, scipy.sparse.csr_array(X))):

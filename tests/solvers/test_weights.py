@@ -8,8 +8,8 @@ import pytest
 from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
 from mpu_bench.core.rows import take
-from mpu_bench.core.solver import Status, Until
-from mpu_bench.errors import UserError
+from mpu_bench.core.solver import Status, Until, bounds_of
+from mpu_bench.errors import DataError, UserError
 from mpu_bench.kernels import Gaussian, Linear
 from mpu_bench.solvers.mpu.mpu import ALL
 from oracles import exact_svm, margin_perceptron, toys
@@ -156,3 +156,22 @@ def test_an_example_of_hardly_any_weight_is_as_none(name):
     assert solver.measures(light).objective == pytest.approx(alone.objective, rel=2e-3)
     with pytest.raises(UserError, match=f"^{name}: C, times the largest weight, is 5e-18; it must be at least"):
         solver.start(replace(problem, weights=np.full(40, 1e-18)), GAUSSIAN, 0)
+
+
+@pytest.mark.parametrize(("C", "weight"), [(1e-200, 1e-200), (1e200, 1e200), (1.0, 5e-324)])
+@pytest.mark.parametrize("name", ["dcd", "svmperf", "pegasos", "mpu", "smo", "sdca", "pegasos-kernel", "rff", *BALLS])
+def test_weights_that_C_times_them_rounds_to_zero_or_infinity_are_rejected(name, C, weight):
+    problem, kind = weighted(n=20), solvers.load(name)
+    problem.weights[3] = weight
+    solver = kind(C=C) if "C" in bounds_of(kind) else kind(regularization=1.0 / (C * problem.n))
+    with pytest.raises(DataError, match=r"^toy: C is 1e?.* and the weight of training row 3 .*; their product is too"):
+        solver.start(problem, toys.kernel_of(solver), 0)
+
+
+def test_a_weight_of_zero_takes_no_step_of_pegasos():
+    problem = weighted(n=20)
+    problem.weights[:19] = 0.0
+    state, status = train(solvers.load("pegasos")(batch=5, iterations=40), problem)
+    assert status == Status.DONE
+    weights = solvers.load("pegasos")(batch=5, iterations=40).model(state).weights
+    assert np.linalg.matrix_rank(np.concatenate([weights, problem.train.values[19:]])) == 1

@@ -97,14 +97,14 @@ def regularization(C: float, n: int) -> float:
     Raises
     ------
     ValueError
-        If C n is not above 0 by so much that lambda is finite, or infinite.
+        If either is not above 0, or infinite.
     """
-    if not np.finfo(np.float64).tiny <= float(C) * n < np.inf:
-        raise ValueError(
-            f"C is {C!r}; it must be above 0 and finite"
-            + (f", and 1 / (C n) with these {n} rows, too" if 0 < C < np.inf else "")
-        )
-    return 1.0 / (float(C) * n)
+    if not 0 < C < np.inf:
+        raise ValueError(f"C is {C!r}; it must be above 0 and finite")
+    per_mean_loss = 1.0 / (float(C) * n)
+    if not 0 < per_mean_loss < np.inf:
+        raise ValueError(f"C is {C!r}; 1 / (C n), which is {per_mean_loss:g}, must be above 0 and finite")
+    return per_mean_loss
 
 
 def one_of(words: Iterable[str], **parameter: Any) -> str:

@@ -26,6 +26,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, count, dot, squared_norms
 from mpu_bench.core.solver import Measures, Solver
 from mpu_bench.errors import DataError
+from mpu_bench.kernels import Kernel
 
 #: what `Solver.objective_of` says of J without a bias
 L1_SVM = "w.w/2 + C sum hinge"
@@ -52,6 +53,11 @@ class LinearL1SVM(Solver):
     optimum: ClassVar = "optimum"
 
     C: Annotated[float, Gt(0)] = 1.0
+
+    def check(self, problem: Problem, kernel: Kernel) -> None:
+        """Refuse what a solver refuses, and weights that C times them does not allow."""
+        super().check(problem, kernel)
+        per_example(self.C, problem)
 
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
@@ -116,8 +122,25 @@ def of_example(numbers, i):
 
 
 def per_example(C: float, problem: Problem) -> PerExample:
-    """Return C times the weights of a problem's examples (n,), or C of all (1,) where they have none."""
-    return np.array([float(C)]) if problem.weights is None else C * problem.weights
+    """Return C times the weights of a problem's examples (n,), or C of all (1,) where they have none.
+
+    Raises
+    ------
+    DataError
+        If a product is too large, or too small, for floating point.
+    """
+    if problem.weights is None:
+        return np.array([float(C)])
+    with np.errstate(over="ignore"):
+        products: PerExample = C * problem.weights
+    misfit = ~np.isfinite(products) | ((products < np.finfo(np.float64).tiny) & (problem.weights > 0.0))
+    if misfit.any():
+        worst = int(np.argmax(misfit))
+        raise DataError(
+            f"{problem.name}: C is {C:g} and the weight of training row {worst} {problem.weights[worst]:g}; their"
+            " product is too large or too small for floating point: take weights nearer to 1, or another C"
+        )
+    return products
 
 
 @jit

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from mpu_bench.core.solver import Optimum
+from mpu_bench.errors import ConfigError
 from mpu_bench.scaled import Scaled
 
 
 def weight_of_losses(regularization: float, n: int) -> float:
-    """Return C for n examples."""
-    return 1.0 / (regularization * n)
+    """Return C for n examples.
+
+    Raises
+    ------
+    ConfigError
+        If it is too large, or too small, for floating point.
+    """
+    C = 1.0 / (regularization * n)
+    if not 0.0 < C < math.inf:
+        raise ConfigError(
+            f"regularization is {regularization:g}, for which C = 1/(regularization n) is {C:g}; it must be above 0 and"
+            " finite"
+        )
+    return C
 
 
 def kernel_optimum(parameters: Mapping[str, Any], bias: bool) -> Optimum:

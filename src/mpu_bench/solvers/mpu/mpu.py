@@ -281,19 +281,14 @@ class MPU(ThresholdPerceptron):
     adaptive: bool = False
 
     def check(self, problem: Problem, kernel: Kernel) -> None:
-        """Refuse what a solver refuses, and weights for a hard margin."""
+        """Refuse what a solver refuses, weights for a hard margin, and those that C times them does not allow."""
         super().check(problem, kernel)
         if self.margin == "hard" and problem.weights is not None:
             raise ConfigError("mpu: a hard margin has no losses to weigh; take margin: soft, or no weights")
+        per_example(self.C, problem)
 
     def thresholds(self, R2: float, heaviest: float) -> Thresholds:
-        """Choose I and b for the accuracy wanted.
-
-        Raises
-        ------
-        ConfigError
-            If I of an example is beyond 2^53, where doubles no longer hold all integers.
-        """
+        """Choose I and b for the accuracy wanted; raise ConfigError for an I beyond 2^53, or a b that is too large."""
         delta_b = 3.0 * R2  # above R^2, (7)
         if self.margin == "hard":
             b = delta_b / self.accuracy  # (11)
@@ -307,6 +302,10 @@ class MPU(ThresholdPerceptron):
             )
         I_max = float(np.floor(I_max))
         b = I_max / self.C
+        if not 2.0**53 * b < np.inf:
+            raise ConfigError(
+                f"C is {self.C:g}, for which no double holds sums of b = I / C = {b:.1e}; take a larger C"
+            )
         return Thresholds(I_max, b, b + delta_b, self.stop, 0.0, self.adaptive)
 
     def measures(self, state: State) -> Measures:
