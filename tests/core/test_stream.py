@@ -6,11 +6,13 @@ import pytest
 from mpu_bench.core.problem import Problem, StreamedProblem
 from mpu_bench.core.rows import Dense
 from mpu_bench.core.stream import Stream
-from mpu_bench.errors import DataError
-from mpu_bench.kernels import Gaussian, Linear
+from mpu_bench.errors import ConfigError, DataError
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.kernels.precision import precision_for
 from mpu_bench.solvers.linear.dcd import DCD
+from mpu_bench.solvers.online.bpa_s import BPAS
 from mpu_bench.solvers.online.perceptron import Perceptron
+from mpu_bench.solvers.online.projectron import Projectron
 from oracles import toys
 
 
@@ -105,3 +107,18 @@ def test_the_precision_is_that_of_all_blocks():
         problem, make=lambda number: (Dense(problem.train.values + np.float32(1000 * number)), problem.labels)
     )
     assert precision_for(far, Gaussian(0.5), "single") == "double"
+
+
+def test_what_a_solver_asks_of_rows_is_asked_of_all_blocks():
+    _, problem = streamed(60, 20)
+    ones = problem.train.values * 0 + np.float32(0.5 / np.sqrt(problem.features))
+
+    def make(number):
+        return Dense(2 * ones if number < 2 else 3 * ones), problem.labels
+
+    lengthened = replace(problem, train=Dense(2 * ones), make=make)
+    with pytest.raises(ConfigError, match=r"^bpa-s: K\(x, x\) is 2.25 to 2.25 on toy; it must be 1: take a gaussian"):
+        BPAS().start(lengthened, Linear(), 0)
+    assert Projectron(eta=0.5).start(lengthened, Polynomial(1.0, 0.0, 2), 0).sparseness.largest == pytest.approx(
+        2.25**2
+    )

@@ -160,7 +160,7 @@ def test_an_example_of_hardly_any_weight_is_as_none(name):
 
 @pytest.mark.parametrize(("C", "weight"), [(1e-200, 1e-200), (1e200, 1e200), (1.0, 5e-324)])
 @pytest.mark.parametrize("name", ["dcd", "svmperf", "pegasos", "mpu", "smo", "sdca", "pegasos-kernel", "rff", *BALLS])
-def test_weights_that_C_times_them_rounds_to_zero_or_infinity_are_rejected(name, C, weight):
+def test_weights_whose_product_with_the_cost_rounds_to_zero_or_infinity_are_rejected(name, C, weight):
     problem, kind = weighted(n=20), solvers.load(name)
     problem.weights[3] = weight
     solver = kind(C=C) if "C" in bounds_of(kind) else kind(regularization=1.0 / (C * problem.n))

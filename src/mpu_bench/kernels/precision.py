@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.clock import untimed
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, squared_norms
 from mpu_bench.kernels import Kernel
@@ -153,12 +152,7 @@ def is_fixed_enough(problem: Problem, kernel: Kernel, coefficient: float, accura
 
 def precision_for(problem: Problem, kernel: Kernel, wanted: Precision) -> Precision:
     """Return the precision of kernel values on a problem: double where single is not enough, whatever is wanted."""
-    for number in range(problem.blocks):
-        with untimed():  # a block of a stream is made for this
-            rows, *_ = problem.block(number)
-        if not is_single_enough(rows, kernel):
-            return "double"
-    return wanted
+    return wanted if all(is_single_enough(rows, kernel) for rows in problem.rows_by_block()) else "double"
 
 
 def centred(rows: Rows, kernel: Kernel, dtype: type[np.floating[Any]] | None = None) -> Rows:

@@ -37,7 +37,7 @@ def test_each_solver_names_the_optimum_of_its_problem():
 
 @pytest.mark.parametrize("regularization", [1e-320, 1e308])
 @pytest.mark.parametrize("name", ["smo", "sdca", "pegasos-kernel", "rff"])
-def test_a_regularization_whose_C_is_zero_or_infinite_is_rejected(name, regularization):
+def test_a_regularization_whose_cost_is_zero_or_infinite_is_rejected(name, regularization):
     solver = solvers.load(name)(regularization=regularization)
     with pytest.raises(ConfigError, match=r"^regularization is .*, for which C = 1/\(regularization n\) is (inf|0);"):
         solver.start(toys.problem(*toys.real(n=20), "dense64"), Gaussian(0.3), 0)

@@ -72,7 +72,8 @@ class BPAS(BudgetPerceptron):
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what every solver refuses, and a kernel with which K(x, x) is not 1."""
         super().check(problem, kernel)
-        self._refuse_lengths(kernel, problem.train, problem.name)
+        for rows in (problem.train,) if kernel.shift_invariant else problem.rows_by_block():
+            self._refuse_lengths(kernel, rows, problem.name)
 
     def refuse_overflow(self, state: State, rows: Rows) -> None:
         """Refuse further rows as `check` does the first."""

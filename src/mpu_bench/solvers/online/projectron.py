@@ -136,8 +136,8 @@ class Projectron(OnlineSolver):
             If kernel values are too large for double precision.
         """
         self.check(problem, kernel)
-        norms = gram.checked_norms(problem.train, kernel, np.dtype(np.float64))
-        largest = max(0.0, float(gram.kernel_diagonal(kernel, norms).max()))
+        norms = (gram.checked_norms(rows, kernel, np.dtype(np.float64)) for rows in problem.rows_by_block())
+        largest = max(0.0, *(float(gram.kernel_diagonal(kernel, each).max()) for each in norms))
         if self.eta is not None:
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
             return self._start(problem, kernel, seed, sparseness)
