@@ -259,6 +259,13 @@ def test_a_csv_file_is_read_as_its_columns_types(tmp_path: Path) -> None:
         read_csv(path, {"name": int})
 
 
+def test_a_csv_file_is_read_as_a_spreadsheet_saves_it(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b'\xef\xbb\xbf"name",count,\r\n"a\r\nb",3,\r\n,4,\r\n')
+    rows = [{"name": "a\r\nb", "count": 3}, {"name": "", "count": 4}]
+    assert read_csv(path, {"name": str, "count": int}) == rows
+
+
 def test_csv_text_has_the_columns_asked_for() -> None:
     assert csv_text([{"a": 1, "b": 2}], ["b", "c"]) == "b,c\n2,\n"
 

@@ -288,6 +288,16 @@ def test_of_many_all_are_learned_or_none(column: list[Any], labels: list[Any], w
     assert (model._columns, model.predict_one({"a": 1.0})) == ({}, None)
 
 
+def test_two_columns_of_one_name_are_refused() -> None:
+    model, X = river.BudgetedPegasos(), pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="two features of an example are called 'a'; give one of them another name"):
+        model.learn_many(X, pd.Series([True]))
+    model.learn_many(X.iloc[:, :2], pd.Series([True]))
+    for predict in (model.predict_many, model.predict_proba_many):
+        with pytest.raises(ValueError, match="two features of an example are called 'a'; give one of them another"):
+            predict(X)
+
+
 def test_features_beyond_the_columns_are_ignored_with_one_warning() -> None:
     models = [river.Perceptron(classes=["a", "b"], n_features=2) for _ in range(2)]
     with warnings.catch_warnings(record=True) as warned:

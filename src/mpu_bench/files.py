@@ -170,7 +170,7 @@ def read_csv(
     """
     content = read_bounded(path, _MAX_CSV_BYTES, StoreError)
     try:
-        text = (_decompressed(content) if path.suffix == ".xz" else content).decode()
+        text = (_decompressed(content) if path.suffix == ".xz" else content).decode("utf-8-sig")
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (ValueError, lzma.LZMAError, csv.Error) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None

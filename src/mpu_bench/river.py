@@ -2,8 +2,9 @@
 
 They need the package river: ``pip install '.[river]'``. A feature's name becomes a column: the first one that comes is
 the first, as long as there is room for ``n_features`` of them (later ones are ignored, with one warning), and names
-that come together are sorted; or, with ``hashing``, the one that its hash names. A number is the value of its column; a
-word makes a feature of its own, ``name=word``, which is 1.
+that come together are sorted; or, with ``hashing``, the one that its hash names. Names are compared as texts, so that 1
+and "1" are one feature. A number is the value of its column; a word makes a feature of its own, ``name=word``, which is
+1.
 
 Probabilities are Platt's sigmoids of the scores, fitted to those of the last 500 examples as they were before each was
 learned: they follow a drift, and are rough at first. `predict_one` goes by the scores.
@@ -142,7 +143,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows and y {len(y)} labels; each row needs one")
         if len(X):
-            self._learn(X.to_dict("records"), list(y))
+            self._learn(_records(X), list(y))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """Return the label of every example; None before anything is learned."""
@@ -161,7 +162,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         return self._learner._recent.sigmoids.probabilities(self._present_model().scores(Dense(rows)))
 
     def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        return np.concatenate([np.zeros((0, self.n_features)), *(self._row(x, False) for x in X.to_dict("records"))])
+        return np.concatenate([np.zeros((0, self.n_features)), *(self._row(x, False) for x in _records(X))])
 
     def _present_model(self) -> Model:
         """Return the model, made anew only where it may have changed."""
@@ -273,6 +274,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*globals(), *_derived_classifiers()]
+
+
+def _records(X: pd.DataFrame) -> list[dict[Any, Any]]:
+    if X.columns.has_duplicates:
+        name = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"two features of an example are called {str(name)!r}; give one of them another name")
+    return X.to_dict("records")
 
 
 def _number(name: Any, value: Any) -> float:

@@ -43,6 +43,7 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     columns = {
         "whole": pyarrow.array([1, None, 3]),
         "word": pyarrow.array(["a", None, "b"]).dictionary_encode(),
+        "view": pyarrow.array(["a", None, "b"], pyarrow.string_view()),
         "flag": [True, False, None],
         "day": [datetime.date(2020, 1, 2)] * 3,
         "price": [decimal.Decimal("1.50"), None, decimal.Decimal("2")],
@@ -54,7 +55,7 @@ def test_numbers_and_words(tmp_path: Path) -> None:
     assert [len(first), len(second)] == [2, 1]
     np.testing.assert_array_equal(parsed_numbers(first["whole"])[0], [1, np.nan])
     np.testing.assert_array_equal(first["price"], [1.5, np.nan])
-    assert first["word"].to_list() == ["a", None]
+    assert first["word"].to_list() == first["view"].to_list() == ["a", None]
     assert first["flag"].to_list() == ["True", "False"]
     assert second["flag"].to_list() == [None]
     assert first["day"].to_list() == ["2020-01-02"] * 2

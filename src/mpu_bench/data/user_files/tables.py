@@ -76,8 +76,8 @@ def _parquet_kind(file: SourceFile, field: Any) -> str:
     kind = field.type.value_type if types.is_dictionary(field.type) else field.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return "number"
-    words = (types.is_string, types.is_large_string, types.is_boolean, types.is_temporal, types.is_null)
-    if any(is_word(kind) for is_word in words):
+    texts = types.is_string, types.is_large_string, types.is_string_view
+    if any(is_word(kind) for is_word in (*texts, types.is_boolean, types.is_temporal, types.is_null)):
         return "word"
     raise DataError(f"{file.path}, column '{field.name}': is of type {kind}, neither numbers nor words; leave it out")
 
