@@ -27,6 +27,7 @@ import mpu_bench
 from classifiers import ALL, FORMS, SOLVERS, blobs, made
 from mpu_bench import estimators, solvers
 from mpu_bench.core.models import FourierModel
+from mpu_bench.estimators.inputs import rows_of
 from mpu_bench.estimators.mixins import KernelClassifier, WeightedClassifier
 
 #: what runs are judged by, and peers
@@ -432,3 +433,11 @@ def test_the_width_by_scale_is_the_same_of_dense_and_sparse_rows() -> None:
         both = part, scipy.sparse.csr_matrix(part)
         kernels = [mpu_bench.ForgetronClassifier().fit(rows, y[: len(part)]).model_.kernel for rows in both]
         assert kernels[0].gamma == pytest.approx(kernels[1].gamma, rel=1e-6)
+
+
+def test_columns_that_32_bits_do_not_number_are_refused() -> None:
+    X = scipy.sparse.csr_array((np.ones(2), np.array([2**32 + 1, 1]), np.array([0, 1, 2])), shape=(2, 2**33))
+    with pytest.raises(
+        ValueError, match=r"^X has 2 rows, 8,589,934,592 columns and 2 non-zeros; at most 4,294,967,295"
+    ):
+        rows_of(X)

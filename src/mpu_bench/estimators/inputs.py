@@ -15,7 +15,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.models.inputs import canonical
 
-_MAX_NONZEROS = np.iinfo(np.uint32).max
+_MAX_COUNT = np.iinfo(np.uint32).max
 _OF_SIMILAR_SCALE = 100.0  # the largest value of a column, and what it is in one column by what it is in another
 
 
@@ -44,12 +44,16 @@ def rows_of(X: Any) -> Rows:
     Raises
     ------
     ValueError
-        If there are more than 4,294,967,295 non-zeros.
+        If there are more than 4,294,967,295 rows, columns or non-zeros.
     """
     if not is_sparse(X):
         return Dense(writable(np.ascontiguousarray(X)))
-    if X.nnz > _MAX_NONZEROS:
-        raise ValueError(f"X has {X.nnz:,} non-zeros; at most {_MAX_NONZEROS:,} can be held: fit parts of it")
+    if max(X.nnz, *X.shape) > _MAX_COUNT:
+        n, d = X.shape
+        raise ValueError(
+            f"X has {n:,} rows, {d:,} columns and {X.nnz:,} non-zeros; at most {_MAX_COUNT:,} of each can be held: fit"
+            " parts of it, or fewer columns"
+        )
     matrix = canonical(X)
     return Sparse(writable(matrix.data), _unsigned(matrix.indices), _unsigned(matrix.indptr))
 

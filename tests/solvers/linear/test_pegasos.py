@@ -131,3 +131,9 @@ def test_adult_within_one_per_cent(shared_home):
     state = solver.start(problem, Linear(), 0)
     assert solver.advance(state, Until()) == Status.DONE
     assert 11434.3 <= solver.measures(state).objective <= 11434.4 * 1.01
+
+
+def test_more_steps_than_any_run_takes_are_one_number_to_it():
+    problem = toys.problem(*toys.binary(), "ones")
+    states = [toys.train(Pegasos(iterations=steps), problem, until=Until(presented=99))[0] for steps in (10**6, 10**30)]
+    np.testing.assert_array_equal(states[0].accumulated, states[1].accumulated)

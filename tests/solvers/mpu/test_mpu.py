@@ -143,6 +143,16 @@ def test_slices_count_as_one_advance_does_beyond_what_doubles_count():
     np.testing.assert_array_equal(sliced.counters, whole.counters)
 
 
+def test_updates_beyond_2_to_the_61_are_counted_as_so_many():
+    matrix, labels = toys.binary(n=1200)
+    matrix[5:] *= 1e-12  # each is learned 2^52 times at once
+    solver = MPU(C=4e9, accuracy=2e-5, stop=0.0)
+    state, _ = train(solver, toys.problem(matrix, labels, "dense64"), until=Until(presented=1200))
+    assert state.multiplicities.max() > 2.0**52
+    assert state.multiplicities.sum() > 2.0**63
+    assert state.counters[UPDATES] == 2**61
+
+
 def test_converged_presents_all_examples_once_more_without_an_update():
     problem = toys.problem(*toys.binary(), "ones")
     solver = MPU(stop=0.0)

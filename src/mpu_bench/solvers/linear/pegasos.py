@@ -27,7 +27,7 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
-from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
+from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UNLIMITED, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.prefetch import prefetch
@@ -142,7 +142,7 @@ class Pegasos(LinearL1SVM):
 
     def advance(self, state: State, until: Until) -> Status:
         """Present further examples."""
-        return Status(_advance(state, self.iterations, until))
+        return Status(_advance(state, min(self.iterations, UNLIMITED), until))
 
     def model(self, state: State) -> LinearModel:
         """Return the last w."""

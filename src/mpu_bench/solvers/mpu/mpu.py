@@ -34,7 +34,7 @@ gap is half of what its first set had, or after twenty rounds; a first set when 
 examples, and then the certificate may end it.
 
 Counted: one inner product per example presented and n per after-running certificate, or with a kernel n kernel
-evaluations per change and nothing else; a multiple update is one step and as many updates as its multiplicity.
+evaluations per change and nothing else; a multiple update is one step and as many updates, up to 2^61 in all.
 
 Deviations, all in how a run ends; they are looked at after the presentation of all examples:
 
@@ -98,6 +98,7 @@ from mpu_bench.solvers.mpu.responses import (
     without_rows,
 )
 
+_MAX_UPDATES = np.int64(2**61)  # that are counted
 _C_BAR = 1.01  #: an example with p_i <= c-bar b joins the first active set
 _FIRST_ROUNDS = 3  #: N_ep1: the first set is presented once more than this, then all examples are
 _SECOND_ROUNDS = 10  #: N_ep2: the second set is presented so often at most; twice as often in adaptive rounds
@@ -388,7 +389,7 @@ def _present(state, until):
             I_i += delta
             multiplicities[i] = I_i
             steps += 1
-            updates += np.int64(np.ceil(abs(delta)))
+            updates = min(updates + np.int64(min(np.ceil(abs(delta)), 2.0**61)), _MAX_UPDATES)
             dual += delta * (b - p_i - delta * norms[i] / 2.0)
         if presented_set == ALL:
             collects = p_i <= near or I_i > 0.0
@@ -408,7 +409,7 @@ def _present(state, until):
     counters[PRESENTED] += last - first
     counters[INNER_PRODUCTS] += (last - first) * responses.products
     counters[STEPS] += steps
-    counters[UPDATES] += updates
+    counters[UPDATES] = min(counters[UPDATES] + updates, _MAX_UPDATES)
 
 
 @jit
