@@ -59,3 +59,12 @@ def test_twins_of_two_classes_end_at_the_optimum_though_their_gradients_are_alik
     state, status = train(DCD(C=C, tolerance=1e-6, stop=stop), problem, seed=seed)
     assert status is Status.DONE
     assert DCD(C=C).measures(state).gap <= 1e-4
+
+
+@pytest.mark.parametrize("parameters", [{"stop": 1e-300}, {"tolerance": 1e-300}], ids=str)
+def test_it_ends_where_no_alpha_moves_whatever_is_wanted(parameters):
+    matrix, labels = toys.real(n=30, seed=3)
+    matrix[0] *= 1e6
+    matrix[1] *= 1e-6
+    problem = toys.problem(matrix, labels, "dense64")
+    assert toys.train(DCD(**parameters), problem, until=Until(presented=30 * 3000))[1] == Status.DONE

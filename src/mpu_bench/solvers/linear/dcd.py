@@ -11,7 +11,8 @@ M and m the largest and smallest PG_i of a pass.
 
 Deviations: the paper ends where M - m <= tolerance, which holds as well where all PG_i are alike and far from zero, as
 at the begin of data that contradict themselves; here zero counts among the PG_i. It ends as well where M - m is no more
-than rounding: alpha_i is known to eps alpha_i, and so G_i to eps alpha_i ||x_i||^2 at best.
+than rounding: alpha_i is known to eps alpha_i, and so G_i to eps alpha_i ||x_i||^2 at best; or where no PG_i of a pass
+is above 1e-12, so that no alpha_i has moved.
 
 Counted: one inner product per example presented, n per certificate. The certificate is no part of the paper's
 algorithm: with ``stop`` above zero the gap between primal and dual ends the run, instead of the tolerance. Each example
@@ -201,7 +202,7 @@ def _end_pass(state, tolerance, stop):
     progress, n = state.progress[0], len(state.order)
     M, m, complete = progress.M, progress.m, progress.complete == 1
     least = max(tolerance if stop == 0.0 else _ROUNDING, _NOISE * progress.largest)
-    converged = max(M, 0.0) - min(m, 0.0) <= least
+    converged = max(M, 0.0) - min(m, 0.0) <= least or max(M, -m) <= _ROUNDING  # none has moved
     near = progress.gap <= (1.0 if complete else _SHRUNK_PART) * stop * progress.dual
     if not np.isfinite(progress.dual):
         progress.status = Status.DIVERGED
