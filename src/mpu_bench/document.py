@@ -173,8 +173,20 @@ class Document:
         """
         document = replace(self, data=copy.deepcopy(self.data), locations=copy.deepcopy(self.locations), written=self)
         for change in copy.deepcopy(list(changes)):  # whose values may be parts of this one
-            document._put(change)
+            document._put(change._replace(key=tuple(document._joined(change.key))))
         return document
+
+    def _joined(self, key: Key) -> Iterator[str | int]:
+        """Yield the steps of a key, with those joined that are parts of one name here, such as of ``dcd-0.5``."""
+        targets, left = [self.data], key
+        while left:
+            entries = [entry for one in targets for entry in (one if isinstance(one, list) else [one])]
+            names = [name for entry in entries for name in (entry if isinstance(entry, dict) else [entry])]
+            dotted_names = {".".join(map(str, left[:count])): count for count in range(2, len(left) + 1)}
+            step = max((name for name in names if name in dotted_names), key=len, default=left[0])
+            left = left[dotted_names.get(step, 1) :]
+            targets = [entry[step] for entry in entries if isinstance(entry, dict) and step in entry]
+            yield step
 
     def _put(self, change: Change) -> None:
         """Make a change, in every entry of a list that bears a name in its key; see `changed`."""

@@ -92,6 +92,16 @@ def test_a_setting_overrides_a_key(read, setting: str, look, value: object) -> N
     assert look(read(text, settings=[setting])) == value
 
 
+def test_a_setting_reaches_names_with_dots(read) -> None:
+    text = "name: x\ndatasets: [{adult: {as: adult-0.5}}]\nkernel: linear\nstop: {passes: 1}\n"
+    text += "solvers: [mpu: {C: {per-dataset: {adult-0.5: 1, otherwise: 2}}}]\n"
+    experiment = read(text, settings=["solvers.mpu.C.per-dataset.adult-0.5=3"])
+    assert experiment.solvers[0].parameters["C"] == 3
+    tuned = HEAD + "kernel: gaussian\ntune: {kernel.gamma: [0.1, 1], holdout: 0.3}\nsolvers: [mpu]\n"
+    experiment = read(tuned, settings=["tune.kernel.gamma=[5]"])
+    assert [one.kernel.parameters["gamma"] for one in experiment.solvers[0].tuning.candidates] == [5]
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

@@ -162,6 +162,9 @@ def test_a_busy_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert warning(0.0, wanted=8) == ""
     assert "3 other threads want its 4 processors, and the runs need 2" in warning(3.2, wanted=2)
     assert "1 other thread wants its 4 processors, and the runs need 4" in warning(0.4, wanted=4)
+    assert "2 other threads want its 4 processors, and the runs need 3" in warning(1.2, wanted=3)  # beside 1 they fit
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    assert "1 other thread wants its 1 processor, and the runs need 1" in warning(0.4, wanted=1)
 
 
 def test_others_are_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,15 @@ def test_a_curve_may_be_drawn_against_every_axis_on_which_all_solvers_are_counte
     assert axes(uncounted) == ["train_seconds", "passes"]
 
 
+def test_a_figure_that_is_not_against_the_axis_that_is_asked_for_says_so():
+    figure = figures.meant_by(Drawing(draw="test-error", against="inner_products"), [], summaries(CURVES))
+    assert figure.panels[0].x_label == "kernel evaluations"
+    assert "not against inner products, which not all these solvers count" in figure.remarks()[0]
+    shown = figures.versions(make("test-error", [], CURVES, "train_seconds"), [], summaries(CURVES))
+    assert [*shown] == ["kernel evaluations", "training seconds", "passes"]
+    assert not any(version.note for version in shown.values())
+
+
 def test_curves_have_a_panel_per_dataset_and_a_series_per_solver():
     figure = make("test-error", [], CURVES)
     assert [panel.title for panel in figure.panels] == ["adult", "web"]

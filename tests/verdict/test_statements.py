@@ -400,9 +400,38 @@ def test_a_refuted_claim_says_whether_that_may_be_noise():
     statement = {"kind": "lower", "quantity": "test_error", "of": {"solver": "fw"}, "than": {"solver": "cvm"},
                  "each": {"dataset": ["a", "b"]}}  # fmt: skip
     claim = TypeAdapter(Claim).validate_python({"claim": "fw errs less", "statement": statement})
-    (cell,) = of_claims([claim], Evidence(records(rows)))
+    evidence = Evidence(records(rows))
+    (cell,) = of_claims([claim], evidence)
     assert cell.verdict == Verdict.CONTRADICTED
     assert re.search(r"over 2 points that may be noise: p = 0\.\d+ \(Bonferroni\)", cell.remark)
+    trend = {"kind": "falling", "quantity": "test_error", "of": {}, "along": "solver",
+             "each": {"dataset": ["a", "b"], "solver": ["cvm", "fw"]}}  # fmt: skip
+    (cell,) = of_claims([TypeAdapter(Claim).validate_python({"claim": "it falls", "statement": trend})], evidence)
+    assert cell.verdict == Verdict.CONTRADICTED
+    assert re.search(r"over 2 points that may be noise: p = 0\.\d+ \(Bonferroni\)", cell.remark)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"of": {"solver": "fw", "parameters": {"C": 3}}}, "no finished run has C 3"),
+        ({"each": {"dataset": "a", "C": [1.0, 2]}}, "no finished run has C 2"),
+        ({"than": {"solver": "cvm", "kernel": "gausian"}}, "no finished run has kernel gausian"),
+        ({"each": {"dataset": ["a", "c"]}}, "no finished run has dataset c"),
+        (
+            {"each": {"dataset": "a", "budget": 70}, "of": {"solver": "fw", "budget": 70}},
+            "no finished run has budget 70",
+        ),
+        ({}, ""),
+    ],
+)
+def test_a_claim_of_what_no_run_has_says_of_what(more, words):
+    values = {("a", "fw"): 1.0, ("a", "cvm"): 2.0}
+    rows = [row | {"parameters": '{"C": 1.0}'} for row in runs(values, "test_error")]
+    statement = ORDER | {"quantity": "test_error", "of": {"solver": "fw"}, "each": {"dataset": "a"}} | more
+    claim = Claim.model_validate({"claim": "x", "statement": statement})
+    assert of_claims([claim], Evidence(records(rows)))[0].remark == words
+    assert of_claims([claim], Evidence())[0].remark == ""
 
 
 @pytest.mark.parametrize("elsewhere", [0, 2])

@@ -18,7 +18,7 @@ from mpu_bench.quantities import CHECKPOINT_COLUMNS, QUANTITIES
 
 Text = Annotated[str, Field(min_length=1)]
 
-_AXES = (*QUANTITIES, *CHECKPOINT_COLUMNS, "n", "d", "n_test", "classes", "budget_vectors")  # of curves and of slopes
+AXES = (*QUANTITIES, *CHECKPOINT_COLUMNS, "n", "d", "n_test", "classes", "budget_vectors")  #: of curves and of slopes
 
 
 def _list(value: Any) -> Any:
@@ -432,7 +432,7 @@ def check_statement(
     else:
         node["quantity"].check_names("quantity", QUANTITIES)
     if not isinstance(statement, BoundStatement):  # whose bound may be a parameter
-        node["against"].check_names("quantity", _AXES)
+        node["against"].check_names("quantity", AXES)
     if isinstance(getattr(statement, "printed", None), Printed):
         _check_printed(statement.printed, node["printed"])
 

@@ -15,6 +15,7 @@ import time
 
 from mpu_bench import usage
 from mpu_bench.quantities import Record
+from mpu_bench.texts import counted
 
 #: a fifth of the wall seconds lost makes them a quarter longer: well below the factor of 2 that ratios are judged by
 LOST_SHARE = 0.2
@@ -163,11 +164,12 @@ def warning(load: float, wanted: int) -> str:
         Processors that the runs use at once.
     """
     processors = os.cpu_count() or 1
-    if not load > max(0, processors - wanted):
+    free = max(0, processors - wanted)
+    if not load > free:
         return ""
-    others = max(1, round(load))
+    others = max(free + 1, round(load))
     return (
-        f"this machine is busy: {others} other thread{' wants' if others == 1 else 's want'} its {processors} "
-        f"processors, and the runs need {wanted}; "
+        f"this machine is busy: {others} other thread{' wants' if others == 1 else 's want'} its "
+        f"{counted(processors, 'processor')}, and the runs need {wanted}; "
         "runs that this disturbs are marked †, and their seconds are not judged"
     )

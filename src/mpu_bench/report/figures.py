@@ -74,7 +74,16 @@ def make(name: str, rows: Sequence[Row], curves: Sequence[Row], against: str | N
         For curves: one of `AXES`; the first that fits by default.
     """
     figure = FIGURES[name].make(rows, curves, against)
-    return _as_words(replace(figure, name=name)) if figure is not None and figure.panels else None
+    if figure is None or not figure.panels:
+        return None
+    if against is not None and FIGURES[name].along_axis and not _is_against(figure, against):
+        why = f"not against {DECLARED[against].heading}, which not all these solvers count, or not on one machine"
+        figure = replace(figure, note="; ".join(filter(None, [figure.note, why])))
+    return _as_words(replace(figure, name=name))
+
+
+def _is_against(figure: Figure, axis: str) -> bool:
+    return figure.panels[0].x_label == DECLARED[axis].heading
 
 
 def _as_words(part: Any) -> Any:
@@ -90,8 +99,9 @@ def _as_words(part: Any) -> Any:
 
 def versions(figure: Figure, rows: Sequence[Row], curves: Sequence[Row]) -> dict[str, Figure]:
     """Return a figure by the label of its x axis: the figure itself, and against every other axis that fits."""
-    others = [make(figure.name, rows, curves, axis) for axis in AXES[:-1] if FIGURES[figure.name].along_axis]
-    return {version.panels[0].x_label: version for version in (*others, figure) if version is not None}
+    asked = [(axis, make(figure.name, rows, curves, axis)) for axis in AXES[:-1] if FIGURES[figure.name].along_axis]
+    others = [version for axis, version in asked if version is not None and _is_against(version, axis)]
+    return {version.panels[0].x_label: version for version in (*others, figure)}
 
 
 FOLDER = "figures"  #: of a results folder
@@ -174,7 +184,7 @@ def figures_of(results: Path, name: str | None = None, against: str | None = Non
             else f"{results}: does not fit the figure {name!r}, which needs {FIGURES[name].needs}; draw another "
             "(--figure all draws those that fit), or print the numbers with mpu-bench show"
         )
-    if against is not None and DECLARED[against].heading not in {figure.panels[0].x_label for figure in drawable}:
+    if against is not None and not any(_is_against(figure, against) for figure in drawable):
         raise StoreError(
             f"{results}: has no figure against {against}: it needs curves of solvers that all count it, and for "
             "seconds one machine; leave --against out"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
@@ -72,6 +72,8 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     except StoreError as error:
         return replace(cell, remark=str(error))
     cell = _with_points(cell, points, getattr(statement, "most", False))
+    if evidence.samples_test_rows and cell.points_measured != cell.points:
+        cell = replace(cell, remark="; ".join(filter(None, [cell.remark, _unmatched(statement, evidence)])))
     trained = [run for run in evidence.runs if run.train_seconds is not None]
     has_no_seconds = trained and all(run.comparable_seconds is None for run in trained)
     if cell.timed and cell.verdict == Verdict.NOT_RUN and has_no_seconds:
@@ -91,14 +93,29 @@ def _is_of_seconds(statement: Statement) -> bool:
 
 def _versions(statement: Statement, evidence: Evidence) -> str:
     """Return that the seconds of a claim are of several versions of mpu-bench, if they are."""
+    return versions_remark("train_seconds", *(selected(evidence.runs, *one) for one in _compared(statement)))
+
+
+def _compared(statement: Statement) -> list[tuple[Where, Mapping[str, Any]]]:
+    """Return which runs a statement is about: what selects them, and at which point."""
     if isinstance(statement, SignificantStatement):
-        compared = [
+        return [
             (Where(solver=name), {"dataset": dataset}) for name in statement.solvers for dataset in statement.datasets
         ]
-    else:
-        wheres = [statement.of, *getattr(statement, "than", ())]
-        compared = [(where, point) for where in wheres for point in statement.points()]
-    return versions_remark("train_seconds", *(selected(evidence.runs, where, point) for where, point in compared))
+    wheres = [statement.of, *getattr(statement, "than", ())]
+    return [(where, point) for where in wheres for point in statement.points()]
+
+
+def _unmatched(statement: Statement, evidence: Evidence) -> str:
+    """Return the first value that a statement names and no run has; nothing where there are no runs at all."""
+    for where, point in _compared(statement) if evidence.runs else ():
+        if not selected(evidence.runs, where, point):
+            columns = {name: value for name, value in where if name != "parameters" and value is not None}
+            for name, value in {**point, **columns, **where.parameters}.items():
+                alone = {name: value} if name in Where.model_fields else {"parameters": {name: value}}
+                if not selected(evidence.runs, Where.model_construct(**alone), {}):
+                    return f"no finished run has {name} {value}"
+    return ""
 
 
 def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:

@@ -187,8 +187,9 @@ def _(statement: TrendStatement, evidence: Evidence) -> Iterator[Point]:
             else:
                 low, high = compared(low, high)
                 floor, beyond_noise = _floor(statement, low.mean), statement.most or low.test_rows > 0
-                verdict = verdict_at(apart._replace(mean=sign * apart.mean), floor, beyond_noise=beyond_noise)
-                yield Point(whole, verdict, f"{low.mean:.4g} to {high.mean:.4g}")
+                signed = apart._replace(mean=sign * apart.mean)
+                verdict = verdict_at(signed, floor, beyond_noise=beyond_noise)
+                yield Point(whole, verdict, f"{low.mean:.4g} to {high.mean:.4g}", p_value_of(signed))
 
 
 def _by_rest(statement: TrendStatement | SlopeStatement, along: Collection[str]) -> dict[str, list[Mapping[str, Any]]]:
