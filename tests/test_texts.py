@@ -30,6 +30,10 @@ def test_a_long_text_says_how_long_it_was():
     assert len(texts.plain("\ud800" * 9_000).encode()) == texts.MAX_BYTES
 
 
+def test_one_thing_is_no_plural():
+    assert [texts.counted(count, "row") for count in (0, 1, 2, 3000)] == ["0 rows", "1 row", "2 rows", "3,000 rows"]
+
+
 def test_no_secret_is_published(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", "/home/alice")
     assert texts.publishable("http://alice:hunter2@host:1/x: no; https://b@c/d") == "http://host:1/x: no; https://c/d"

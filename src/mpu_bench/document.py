@@ -178,12 +178,13 @@ class Document:
 
     def _joined(self, key: Key) -> Iterator[str | int]:
         """Yield the steps of a key, with those joined that are parts of one name here, such as of ``dcd-0.5``."""
-        targets, left = [self.data], key
+        targets: list[Any] = [self.data]
+        left = key
         while left:
             entries = [entry for one in targets for entry in (one if isinstance(one, list) else [one])]
             names = [name for entry in entries for name in (entry if isinstance(entry, dict) else [entry])]
             dotted_names = {".".join(map(str, left[:count])): count for count in range(2, len(left) + 1)}
-            step = max((name for name in names if name in dotted_names), key=len, default=left[0])
+            step: Any = max((name for name in names if name in dotted_names), key=len, default=left[0])
             left = left[dotted_names.get(step, 1) :]
             targets = [entry[step] for entry in entries if isinstance(entry, dict) and step in entry]
             yield step

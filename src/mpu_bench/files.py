@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mpu_bench.errors import StoreError, UserError
-from mpu_bench.texts import cell, one_line, publishable, uncell
+from mpu_bench.texts import cell, counted, one_line, publishable, uncell
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -171,23 +171,26 @@ def read_csv(
     content = read_bounded(path, _MAX_CSV_BYTES, StoreError)
     try:
         text = (_decompressed(content) if path.suffix == ".xz" else content).decode("utf-8-sig")
-        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        heading = next(reader, None)
+        numbered = [(reader.line_num, cells) for cells in reader if cells]
     except (ValueError, lzma.LZMAError, csv.Error) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None
-    if not lines:
+    if heading is None:
         raise StoreError(f"{path}: cannot be read: it is empty")
-    indices = {uncell(name): index for index, name in enumerate(lines[0])}
+    indices = {uncell(name): index for index, name in enumerate(heading)}
     missing = [name for name in (types if needed is None else needed) if name not in indices]
     if missing:
         raise StoreError(f"{path}: has no column '{missing[0]}'; it was written by another version of mpu-bench")
-    numbered = {number: line for number, line in enumerate(lines[1:], start=2) if line}
-    for number, line in numbered.items():
-        if len(line) != len(lines[0]):
-            raise StoreError(f"{path}, row {number}: has {len(line)} cells, and the heading {len(lines[0])}")
+    for number, cells in numbered:
+        if len(cells) != len(heading):
+            raise StoreError(
+                f"{path}, line {number}: has {counted(len(cells), 'cell')}, and the heading {len(heading)}"
+            )
     columns = []
     for name, typed in types.items():
         index = indices.get(name)
-        texts = {number: "" if index is None else line[index] for number, line in numbered.items()}
+        texts = {number: "" if index is None else cells[index] for number, cells in numbered}
         columns.append(_typed(path, name, texts, typed))
     return [dict(zip(types, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -200,7 +203,7 @@ def _typed(path: Path, name: str, texts: Mapping[int, str], typed: Callable[[str
             try:
                 values[text] = typed(uncell(text))
             except (ValueError, OverflowError) as error:
-                raise StoreError(f"{path}, row {number}: {name} cannot be read: {one_line(str(error), 200)}") from None
+                raise StoreError(f"{path}, line {number}: {name} cannot be read: {one_line(str(error), 200)}") from None
     return [values[text] for text in texts.values()]
 
 

@@ -24,7 +24,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
 from mpu_bench.document import Strict, first_error
 from mpu_bench.errors import DataError
-from mpu_bench.texts import listed, number_in, one_line
+from mpu_bench.texts import counted, listed, number_in, one_line
 
 #: texts that stand for a value that is not there
 MISSING_WORDS = (
@@ -306,7 +306,7 @@ class Vectors(Strict):
         raw: Any = to_scipy(matrix, self.features_in) if isinstance(matrix, Rows) else matrix
         values: Any = scipy.sparse.csr_array(raw, dtype=np.float64)
         if values.shape[1] != self.features_in:
-            raise DataError(f"has {values.shape[1]:,} columns, where the model takes {self.features_in:,}")
+            raise DataError(f"has {counted(values.shape[1], 'column')}, where the model takes {self.features_in:,}")
         values = values * self.multiply_by / self.divide_by
         if self.unit_rows:
             values = _unit_rows(values)

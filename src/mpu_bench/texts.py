@@ -124,8 +124,8 @@ def command(*words: object) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things in words: ``1 run``, ``2 runs``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return a number of things in words: ``1 run``, ``2,000 runs``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def listed(words: Sequence[str], limit: int = 5) -> str:

@@ -87,7 +87,7 @@ def test_remarks_tell_failures_what_is_missing_and_mixed_machines() -> None:
     records = [record(status="crashed", reason="its process was ended"), record(status="not run"), record()]
     lines = "\n".join(table.remarks(records, machines, []))
     assert "adult mpu seed=0: crashed: its process was ended" in lines
-    assert "1 of 3 runs have no result yet" in lines
+    assert "1 of 3 runs has no result yet" in lines
     assert "different machines" in lines
     assert table.remarks([record()], machines[:1], []) == []
 
@@ -134,7 +134,7 @@ def test_what_was_changed_is_said_once_and_has_no_published_number() -> None:
     assert any(line.startswith("mpu C=1 (earlier run)") and line.count("11434.4") == 2 for line in lines)
     remarks = table.remarks(records, [], ["mpu-table1"])
     assert "changed from the config: solvers.mpu.C = 10 (for mpu)" in remarks
-    assert sum("earlier run: 1 runs of an earlier plan of this folder" in line for line in remarks) == 1
+    assert sum("earlier run: 1 run of an earlier plan of this folder" in line for line in remarks) == 1
     assert not any("reported:" in line for line in table.remarks([changed], [], ["mpu-table1"]))
 
 

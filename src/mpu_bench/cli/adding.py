@@ -19,7 +19,7 @@ from mpu_bench.data.user_files.looking import ColumnSummary
 from mpu_bench.document import Document, Locations
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import write_all
-from mpu_bench.texts import listed, plain_name
+from mpu_bench.texts import counted, listed, plain_name
 from mpu_bench.yaml_text import load
 
 FOLDER = Path("datasets")
@@ -101,7 +101,7 @@ def _command(file: Path, options: Mapping[str, Any], name: str) -> str:
 
 
 def _show(name: str, added: Added) -> None:
-    counted, out = added.counted, console()
+    known, out = added.counted, console()
     if added.columns:
         out.print(
             columns(
@@ -113,13 +113,13 @@ def _show(name: str, added: Added) -> None:
             out.tell(_rest(added.columns[_MAX_COLUMNS:], added.label))
         out.tell(f"the label is column '{added.label}' ({added.why_label}); choose another with --label")
     else:
-        out.tell(f"{added.card['features']:,} features, counted from {added.card.get('first_index', 1)}")
-    counts = {label: counted.train.get(label, 0) + (counted.test or {}).get(label, 0) for label in counted.classes}
+        out.tell(f"{counted(added.card['features'], 'feature')}, counted from {added.card.get('first_index', 1)}")
+    counts = {label: known.train.get(label, 0) + (known.test or {}).get(label, 0) for label in known.classes}
     shown = listed([f"{label} ({count:,})" for label, count in counts.items()], _MAX_CLASSES)
     train, test = _parts(added)
     positive = added.card.get("positive", ())
     against = f"; {' and '.join(positive)} against the rest" if positive and len(counts) > 2 else ""
-    parts = f"{train:,} training and {test:,} test rows"
+    parts = f"{train:,} training and {counted(test, 'test row')}"
     out.tell(f"{name}: {added.format}, {parts}; {len(counts)} classes: {shown}{against}")
     for note in added.notes:
         say(f"warning: {note}")
@@ -147,7 +147,9 @@ def _rest(columns: Sequence[ColumnSummary], label: str) -> str:
     kinds = ["the label" if column.name == label else _KINDS[column.kind] for column in columns]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
     missing = sum(bool(column.missing) for column in columns)
-    return f"and {len(columns):,} more columns: {counts}" + (f"; {missing:,} have missing values" if missing else "")
+    return f"and {counted(len(columns), 'more column')}: {counts}" + (
+        f"; {missing:,} with missing values" if missing else ""
+    )
 
 
 def _next(name: str, added: Added) -> list[str]:

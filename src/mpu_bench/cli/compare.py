@@ -14,6 +14,7 @@ from mpu_bench.errors import ConfigError, StoreError, check_known
 from mpu_bench.files import csv_text
 from mpu_bench.quantities import QUANTITIES
 from mpu_bench.report.tables import Table
+from mpu_bench.texts import counted
 from mpu_bench.verdict import regression
 from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS
 from mpu_bench.verdict.regression import Results
@@ -137,9 +138,11 @@ def _print(pairs: Sequence[_Pair], unknown: Sequence[str], terminal: Terminal) -
         line(f"too few: with fewer than {MIN_PAIRS} pairs a rank test cannot reach p < {LEVEL:g}")
     every, without = sum(pair.runs for pair in pairs), sum(pair.without_seconds for pair in pairs)
     if without:
-        line(f"{without} of {every} runs have no seconds to compare: disturbed, or not recorded")
+        has = "has" if without == 1 else "have"
+        line(f"{without} of {counted(every, 'run')} {has} no seconds to compare: disturbed, or not recorded")
     if apart := sum(pair.on_other_machines for pair in pairs):
-        line(f"{apart} pairs of runs come from different machines: their seconds are not compared")
+        come = "comes" if apart == 1 else "come"
+        line(f"{counted(apart, 'pair')} of runs {come} from different machines: their seconds are not compared")
 
 
 def _table(pair: _Pair, rows: Sequence[Comparison]) -> Table:

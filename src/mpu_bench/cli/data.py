@@ -10,6 +10,7 @@ import typer
 
 from mpu_bench.cli.options import DatasetNames, TableOptions, console, say, takes, write
 from mpu_bench.experiment.options import DataOptions, FolderOptions
+from mpu_bench.texts import counted
 
 if TYPE_CHECKING:
     from mpu_bench.data.cards.schema import Card
@@ -53,7 +54,8 @@ def fetch(names: DatasetNames, options: DataOptions) -> None:
 
     for card in _cards(names):
         problem = load_problem(card, options.home, for_console(console(stderr=True)))
-        say(f"{card.name}: {problem.n} training and {problem.n_test} test rows of {problem.features} features")
+        rows = f"{problem.n:,} training and {counted(problem.n_test, 'test row')}"
+        say(f"{card.name}: {rows} of {counted(problem.features, 'feature')}")
 
 
 @app.command()

@@ -25,6 +25,7 @@ from mpu_bench.models.export.device import Device, named
 from mpu_bench.models.export.footprint import Footprint, footprint, raw_rows
 from mpu_bench.models.export.portable import Portable, dense_features, portable, too_coarse
 from mpu_bench.models.saved import SavedModel, load
+from mpu_bench.texts import counted
 
 _MAX_ROWS, _MAX_NUMBERS = 20_000, 20_000_000  # that are compared
 _MADE_UP_ROWS = 20  # to run where there are no others
@@ -90,7 +91,7 @@ def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, 
     with as_store_error(out), written_whole(out) as stream:
         stream.write(content)
     answers = "label, scores and probabilities" if saved.sigmoids is not None else "label and scores"
-    say(f"written: {out}: rows of {len(portable_model.columns)} numbers in, {answers} out")
+    say(f"written: {out}: rows of {counted(len(portable_model.columns), 'number')} in, {answers} out")
 
 
 def _check_alike(model: Portable, share: float | None, rows: RowsAtHand | None) -> None:

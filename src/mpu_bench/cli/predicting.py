@@ -42,7 +42,7 @@ from mpu_bench.preprocessing import (
 )
 from mpu_bench.quantities import DECLARED
 from mpu_bench.report import tables
-from mpu_bench.texts import one_line
+from mpu_bench.texts import counted, one_line
 
 _ROWS_AT_ONCE = 4096
 _MAX_SHOWN, _MAX_CLASSES = 60, 5  # characters of a word, and classes
@@ -122,7 +122,8 @@ def _prepared(saved: SavedModel, name: str, home: DataDirectory) -> Iterator[Pie
     problem = load_problem(card, home)
     if problem.features != saved.raw_features:
         raise DataError(
-            f"{name}: its prepared rows have {problem.features:,} features; the model takes {saved.raw_features:,}"
+            f"{name}: its prepared rows have {counted(problem.features, 'feature')}; "
+            f"the model takes {saved.raw_features:,}"
         )
     if saved.preprocessing is not None and not _is_alike(preprocessing_of(card, home), saved.preprocessing):
         raise DataError(
@@ -247,7 +248,7 @@ def _raw(saved: SavedModel, frame: pd.DataFrame, label: str | None, first_row: i
         return saved.ordered(frame if label == saved.preprocessing.label else features)
     if saved.columns is None and features.shape[1] != _columns(saved):
         raise DataError(
-            f"has {features.shape[1]:,} columns besides the label; the model takes {_columns(saved):,}; "
+            f"has {counted(features.shape[1], 'column')} besides the label; the model takes {_columns(saved):,}; "
             "name the label with --label"
         )
     named = saved.ordered(features).items()
@@ -279,7 +280,7 @@ def predict(
         for text, count_of_rows in texts:
             stream.write(text.encode(errors="backslashreplace"))
             rows += count_of_rows
-    say(f"written: {out}, {rows:,} rows")
+    say(f"written: {out}, {counted(rows, 'row')}")
 
 
 def _pieces(

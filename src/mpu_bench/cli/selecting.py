@@ -37,7 +37,7 @@ from mpu_bench.selection.repetition import config_of, exports_of
 from mpu_bench.selection.rows import MIN_PER_CLASS, Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
-from mpu_bench.texts import command
+from mpu_bench.texts import command, counted
 
 _MIN_ROWS = 20
 _MAX_COLUMNS = 20  # that are left out, named
@@ -167,7 +167,9 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
     if not data.problem.n_test:
         raise DataError(f"{name}: has no test rows; a file is split by --split 0.8, or give --test FILE")
     if data.problem.n < _MIN_ROWS:
-        raise DataError(f"{name}: has {data.problem.n} training rows; at least {_MIN_ROWS} are needed to choose by")
+        raise DataError(
+            f"{name}: has {counted(data.problem.n, 'training row')}; at least {_MIN_ROWS} are needed to choose by"
+        )
     if data.problem.n < 2 * len(data.problem.classes):
         raise DataError(
             f"{name}: has {len(data.problem.classes):,} classes in {data.problem.n:,} training rows, so that most have "
@@ -200,8 +202,9 @@ def _loaded(source: Source, threshold: bool | None) -> tuple[Source, Data]:
         f"{data.folds}-fold cross-validation{draws}" if data.is_cross_validated else f"{data.validation_rows:,} of them"
     )
     say(
-        f"{name}: {data.problem.n:,} training rows of {data.problem.features:,} features, {data.problem.n_test:,} test "
-        f"rows; {METRICS[chosen]} chooses ({why}), by {by}{', and the threshold' * tunes}"
+        f"{name}: {counted(data.problem.n, 'training row')} of {counted(data.problem.features, 'feature')}, "
+        f"{counted(data.problem.n_test, 'test row')}; {METRICS[chosen]} chooses ({why}), "
+        f"by {by}{', and the threshold' * tunes}"
     )
     return replace(source, metric=chosen, threshold=tunes), data
 

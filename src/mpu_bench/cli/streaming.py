@@ -21,6 +21,7 @@ from mpu_bench.selection.candidates import Candidate
 from mpu_bench.selection.online import WARM_UP, Contender, Stream, Track, candidates, judge
 from mpu_bench.selection.repetition import model_of
 from mpu_bench.selection.rows import Source
+from mpu_bench.texts import counted
 
 _MIN_ROWS = 100
 _REPORTS = 5  # of how far it is
@@ -72,7 +73,7 @@ def judge_online(
     name = source.dataset
     all_rows = data.problem.n + data.problem.n_test
     if all_rows < _MIN_ROWS:
-        raise DataError(f"{name}: has {all_rows} rows; a stream needs {_MIN_ROWS} to be judged by")
+        raise DataError(f"{name}: has {counted(all_rows, 'row')}; a stream needs {_MIN_ROWS} to be judged by")
     tried = candidates(data.width, budgets)
     tried, reported = chosen(tried) if chosen else tried, 0
 

@@ -267,7 +267,8 @@ class File(Judging):
     )
     kernel_matrix: Literal["own", "shared"] = Field(
         "own",
-        description="Whether runs compute kernel rows of their own, or share a matrix, computed off their clocks.",
+        description="Whether runs compute kernel rows of their own, or share a matrix, computed off their clocks; on a "
+        "cluster all compute their own.",
     )
     placement: Placement | None = Field(
         None,

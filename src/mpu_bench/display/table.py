@@ -17,7 +17,7 @@ from mpu_bench.results.folder import ResultsFolder
 from mpu_bench.results.means import Summary, by_dataset, grouped
 from mpu_bench.results.naming import Shown
 from mpu_bench.results.summary import disturbed_remark, published_tables, summarize
-from mpu_bench.texts import command
+from mpu_bench.texts import command, counted
 
 
 def print_results(results: ResultsFolder, console: Terminal, chosen: Collection[int] | None = None) -> None:
@@ -84,7 +84,7 @@ def _runs_text(row: Summary) -> str:
 def _title(row: Summary) -> str:
     if row.n is None:
         return row.dataset
-    test = f", {row.n_test} test rows" if row.n_test else ""
+    test = f", {row.n_test} test row{'s' * (row.n_test > 1)}" if row.n_test else ""
     return f"{row.dataset}: {row.n} x {row.d}{test}"
 
 
@@ -110,7 +110,7 @@ def remarks(
     lines += dict.fromkeys(f"{run.dataset} {naming.run_text(run, varied)}: {reason(run.reason)}" for run in done)
     lines += dict.fromkeys(map(_tuning_remark, (record for record in records if record.tuned)))
     if missing := sum(record.status == RunStatus.NOT_RUN for record in records):
-        lines.append(f"{missing} of {len(records)} runs have no result yet")
+        lines.append(f"{missing} of {counted(len(records), 'run')} {'has' if missing == 1 else 'have'} no result yet")
     lines += machines.remarks(records, environments)
     if remark := disturbed_remark(every := [*records, *earlier]):
         by_the_machine = any(record.disturbed and record.kernel_matrix_seconds is None for record in every)
@@ -121,7 +121,7 @@ def remarks(
     lines += _changes([*records, *earlier])
     if earlier:
         lines.append(
-            f"earlier run: {len(earlier)} runs of an earlier plan of this folder; they count in no other row and in no "
+            f"earlier run: {counted(len(earlier), 'run')} of an earlier plan of this folder, in no other row and in no "
             "verdict, until mpu-bench clean deletes the folder"
         )
     return lines

@@ -10,6 +10,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.saved import Origin, SavedModel, made_now
 from mpu_bench.preprocessing import Preprocessing
+from mpu_bench.texts import counted
 
 
 def saved_model(classifier: Any, preprocessing: Preprocessing | None = None) -> SavedModel:
@@ -28,7 +29,9 @@ def saved_model(classifier: Any, preprocessing: Preprocessing | None = None) -> 
     """
     features = int(classifier.n_features_in_)
     if preprocessing is not None and preprocessing.features != features:
-        raise DataError(f"the preprocessing makes {preprocessing.features:,} features; the model takes {features:,}")
+        raise DataError(
+            f"the preprocessing makes {counted(preprocessing.features, 'feature')}; the model takes {features:,}"
+        )
     has_intercept = classifier._as_trained()._columns > features
     names = getattr(classifier, "feature_names_in_", None)
     parameters = {name: _plain(value) for name, value in sorted(classifier._trained_with.items())}

@@ -25,7 +25,7 @@ from mpu_bench.models.inputs import array_rows, with_constant
 from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json
-from mpu_bench.texts import one_line
+from mpu_bench.texts import counted, one_line
 
 #: among the parameters of an `Origin`: the test rows of its dataset were learned, too
 LEARNED_TEST_ROWS = "learned_test_rows"
@@ -91,9 +91,9 @@ class SavedModel:
         """Return what it is, in a line; its arrays may be long."""
         labels = one_line(", ".join(map(str, self.classes.labels[:_LABELS_SHOWN])), _MAX_SHOWN_BYTES)
         more = ", ..." if len(self.classes.labels) > _LABELS_SHOWN else ""
-        vectors = "" if self.model.linear else f", {self.model.support_vectors} vectors"
+        vectors = "" if self.model.linear else f", {counted(self.model.support_vectors, 'vector')}"
         of = one_line(" on ".join(filter(None, [self.origin.solver or "unknown", self.origin.dataset])))
-        return f"<SavedModel of {of}: {self.raw_features} features, classes {labels}{more}{vectors}>"
+        return f"<SavedModel of {of}: {counted(self.raw_features, 'feature')}, classes {labels}{more}{vectors}>"
 
     @property
     def raw_features(self) -> int:

@@ -12,6 +12,7 @@ from rich.filesize import decimal
 from mpu_bench.models.evaluation import METRICS
 from mpu_bench.report.tables import Table
 from mpu_bench.selection.outcome import SIGNIFICANT, Outcome, Row, or_infinite, validated
+from mpu_bench.texts import counted
 
 if TYPE_CHECKING:
     from mpu_bench.models.export.footprint import Footprint
@@ -115,8 +116,8 @@ def _what(outcome: Outcome, chosen: Row, name: str) -> str:
         reason = ahead.reason or "not tested"
         why += f", of those that fit and were tested ({ahead.name} has {_validated(ahead)} %: {reason})"
     return (
-        f"{name}: take {chosen.name} ({chosen.settings}): {scored(outcome, chosen)} on {chosen.tested:,} test rows, "
-        f"trained on {rows} in {chosen.seconds:.3g} s; {why}"
+        f"{name}: take {chosen.name} ({chosen.settings}): {scored(outcome, chosen)} "
+        f"on {counted(chosen.tested, 'test row')}, trained on {rows} in {chosen.seconds:.3g} s; {why}"
     )
 
 

@@ -79,7 +79,8 @@ def make(name: str, rows: Sequence[Row], curves: Sequence[Row], against: str | N
     if against is not None and FIGURES[name].along_axis and not _is_against(figure, against):
         why = f"not against {DECLARED[against].heading}, which not all these solvers count, or not on one machine"
         figure = replace(figure, note="; ".join(filter(None, [figure.note, why])))
-    return _as_words(replace(figure, name=name))
+    worded: Figure = _as_words(replace(figure, name=name))
+    return worded
 
 
 def _is_against(figure: Figure, axis: str) -> bool:

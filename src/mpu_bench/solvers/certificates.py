@@ -71,7 +71,7 @@ def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
     norms: NDArray[np.float64] = squared_norms(problem.train)
     if not np.isfinite(norms).all():
         worst = int(np.argmin(np.isfinite(norms)))
-        raise DataError(f"{problem.name}: ||x||^2 of training row {worst} is not finite; scale the features down")
+        raise DataError(f"{problem.name}: ||x||^2 of training row {worst + 1} is not finite; scale the features down")
     if norms.max() < np.finfo(np.float64).tiny and problem.train[0].any():  # values: `Ones` are none, or longer
         raise DataError(f"{problem.name}: all ||x||^2 are too small for floating point; scale the features up")
     return norms

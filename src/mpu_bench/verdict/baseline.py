@@ -17,6 +17,7 @@ from mpu_bench.files import is_file, read_csv
 from mpu_bench.quantities import format_number
 from mpu_bench.results.folder import RUNS, open_results
 from mpu_bench.results.means import grouped
+from mpu_bench.texts import counted
 from mpu_bench.verdict import comparison, regression
 from mpu_bench.verdict.cells import COLUMNS, RATIO, Cell
 from mpu_bench.verdict.comparison import ExperimentCells
@@ -217,7 +218,7 @@ def _measured(cell: Cell) -> str:
 
 
 def _size(cell: Cell) -> str:
-    return f"{cell.points_measured} of {cell.points} points" if cell.points else f"{cell.count} runs"
+    return f"{cell.points_measured} of {cell.points} points" if cell.points else counted(cell.count, "run")
 
 
 def _is_near(one: float | None, other: float | None) -> bool:

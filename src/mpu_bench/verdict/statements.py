@@ -26,6 +26,7 @@ from mpu_bench.quantities import QUANTITIES, Record, is_accuracy
 from mpu_bench.results.machines import runs_of, why_disturbed, why_not_comparable
 from mpu_bench.results.means import Summary, along, grouped
 from mpu_bench.scaled import parameters_in
+from mpu_bench.texts import counted
 from mpu_bench.verdict import rank_tests
 from mpu_bench.verdict.judge import is_within, rules
 from mpu_bench.verdict.pairs import Difference, by_pair, mean_of, p_value_of
@@ -93,7 +94,7 @@ def _number(value: float, quantity: str) -> str:
 def _both(sides: Sequence[Sample], statement: OrderStatement | AlikeStatement, other: str) -> str:
     is_ratio = isinstance(statement, OrderStatement) and statement.over is not None
     means = [f"{sample.mean:.4g}" if is_ratio else _number(sample.mean, statement.quantity) for sample in sides]
-    rows = f" on {sides[0].test_rows} test rows" if sides[0].test_rows else ""
+    rows = f" on {counted(sides[0].test_rows, 'test row')}" if sides[0].test_rows else ""
     return f"{means[0]} to " + (f"{means[1]} of {other}" if " " in other else f"{other}'s {means[1]}") + rows
 
 
@@ -299,7 +300,7 @@ def _(statement: BoundStatement, evidence: Evidence) -> Iterator[Point]:
         ratios = [_share_of(low, high) for low, high in pairs if low is not None and high is not None]
         most = max(ratios, default=math.nan)
         result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
-        words = f"at most {most:.4g} of the bound in {len(ratios)} runs" if ratios else ""
+        words = f"at most {most:.4g} of the bound in {counted(len(ratios), 'run')}" if ratios else ""
         yield Point(name_of(point), result, words)
 
 

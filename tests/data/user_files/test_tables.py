@@ -64,7 +64,7 @@ def test_svmlight(tmp_path: Path) -> None:
     ("content", "told"),
     [
         (b"a,b\n1,2\n1,2,3\n", "line 3: has 3 cells, where there are 2 columns"),
-        (b"a,b\n1,2\n\n1\n", "line 4: has 1 cells, where there are 2 columns"),
+        (b"a,b\n1,2\n\n1\n", "line 4: has 1 cell, where there are 2 columns"),
         (b'a,b\n1,"2\n3,4\n', "line 2: a quotation mark is not closed"),
         (b'a,b\n1,"2"3\n', "line 2: a quotation mark stands within a cell"),
         (b"a,b\r1,2\r", "line 1: a line ends in CR alone"),

@@ -46,7 +46,7 @@ def test_counts_every_product_and_meets_its_tolerance():
 
 def test_a_row_that_is_too_long_is_refused():
     matrix, labels = toys.real()
-    with pytest.raises(DataError, match="training row 0 is not finite"):
+    with pytest.raises(DataError, match="training row 1 is not finite"):
         DCD().start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
 
 

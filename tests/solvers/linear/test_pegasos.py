@@ -120,7 +120,7 @@ def test_numbers_that_overflow_are_told():
     solver = Pegasos(C=1e4)
     state = solver.start(toys.problem(matrix * 1e150, labels, "dense64"), Linear(), 0)
     assert solver.advance(state, more(state, presented=3000)) == Status.DIVERGED
-    with pytest.raises(DataError, match="training row 0 is not finite"):
+    with pytest.raises(DataError, match="training row 1 is not finite"):
         solver.start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
 
 

@@ -102,7 +102,7 @@ def test_equal_rows_of_opposite_classes_have_no_margin(solver, kernel):
     state, status = train(solver, problem, kernel=kernel)
     assert status == Status.DONE
     assert state.counters[PRESENTED] == 0
-    assert solver.note(state) == "the data are not separable: training rows 5 and 41 are equal and of opposite classes"
+    assert solver.note(state) == "the data are not separable: training rows 6 and 42 are equal and of opposite classes"
     assert not solver.model(state).scores(problem.test).any()
     assert solver.measures(state).margin is None
 

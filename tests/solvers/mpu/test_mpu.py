@@ -226,7 +226,7 @@ def test_numbers_that_overflow_are_refused():
     matrix, labels = toys.real()
     with pytest.raises(ConfigError, match="scale the features down, or take a smaller C"):
         MPU().start(toys.problem(matrix * 1e7, labels, "dense64"), Linear(), 0)
-    with pytest.raises(DataError, match="training row 0 is not finite"):
+    with pytest.raises(DataError, match="training row 1 is not finite"):
         MPU().start(toys.problem(matrix * 1e200, labels, "dense64"), Linear(), 0)
 
 

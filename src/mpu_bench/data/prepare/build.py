@@ -30,7 +30,7 @@ from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.errors import DataError
 from mpu_bench.preprocessing import Preprocessing, Table
-from mpu_bench.texts import command
+from mpu_bench.texts import command, counted
 
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
 _COMMAND = "mpu-bench data add"  # which writes a card, with itself at its head
@@ -212,7 +212,7 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Source:
     if card.coded:
         delimited.fit(encoding, training, transforms.training_rows(card))
     if encoding.features != card.features:
-        raise DataError(f"{training[0].path}: gives {encoding.features} columns instead of {card.features}")
+        raise DataError(f"{training[0].path}: gives {counted(encoding.features, 'column')} instead of {card.features}")
     labels = Labels(card.classes)
     return Source(
         lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names),
@@ -227,7 +227,9 @@ def _table(card: TableCard, files: Mapping[str, SourceFile]) -> Source:
     source = tables.open_source(card, files)
     fitted = tables.fit(source, transforms.training_rows(card))
     if not 0 < fitted.features <= card.features:
-        raise DataError(f"{card.origin}: gives {fitted.features:,} features; allowed are 1 to {card.features:,}")
+        raise DataError(
+            f"{card.origin}: gives {counted(fitted.features, 'feature')}; allowed are 1 to {card.features:,}"
+        )
     return Source(lambda names: tables.read(source, fitted, names), fitted)
 
 
@@ -324,8 +326,8 @@ def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np
     source = f"dataset '{card.name}' ({card.origin}): {what}"
     hint = "" if _user_file(card) else "; is it another version of the files?"
     if rows != expected.rows:
-        raise DataError(f"{source} has {rows} rows, expected {expected.rows}{hint}")
+        raise DataError(f"{source} has {counted(rows, 'row')}, expected {expected.rows}{hint}")
     for name, count in zip(card.classes, counts, strict=True):
         wanted = expected.classes.get(name, count)
         if count != wanted:
-            raise DataError(f"{source} has {count} rows of class '{name}', expected {wanted}{hint}")
+            raise DataError(f"{source} has {counted(count, 'row')} of class '{name}', expected {wanted}{hint}")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from mpu_bench.data.cards.parts import MAX_COLUMNS, MAX_FEATURES, DelimitedColumns, is_number
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.errors import DataError
+from mpu_bench.texts import counted
 
 _TRUTH = re.compile(rb"true|false", re.IGNORECASE)
 
@@ -131,7 +132,7 @@ def new_encoding(
         raise DataError(f"{file.path}: has {count:,} columns, and {MAX_COLUMNS:,} can be read; write it as svmlight")
     named = max(layout.label, *layout.skip, *layout.categorical, 0)
     if named > count:
-        raise DataError(f"{file.path}: has {count} columns, but the card names column {named}")
+        raise DataError(f"{file.path}: has {counted(count, 'column')}, but the card names column {named}")
     listed = {column - 1: names for column, names in layout.categories.items()}
     return ColumnEncoding(layout, count, scaled, max_features, listed)
 
@@ -241,7 +242,7 @@ def _line_error(line: bytes, encoding: ColumnEncoding, labels: Labels | None) ->
     # a cell within quotation marks holds no separator
     fields = [cell.decode("utf-8", "replace").strip().strip('"') for cell in _cells(line, encoding.layout)]
     if len(fields) != encoding.count:
-        return f"has {len(fields)} columns instead of {encoding.count}"
+        return f"has {counted(len(fields), 'column')} instead of {encoding.count}"
     for index in encoding.used:
         if index not in encoding.categorical and not is_number(fields[index]):
             return f"column {index + 1}: '{fields[index]}' is not a finite number"

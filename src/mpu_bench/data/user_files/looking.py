@@ -41,7 +41,7 @@ from mpu_bench.preprocessing import (
     plain_words,
     texts_of,
 )
-from mpu_bench.texts import one_line
+from mpu_bench.texts import counted, one_line
 
 MAX_WORDS = 1000  #: of a categorical column
 
@@ -221,7 +221,7 @@ def check_same_columns(file: UserFile, names: Sequence[str]) -> None:
     if file.columns == tuple(names):
         return
     if len(file.columns) != len(names):
-        raise DataError(f"{file.path}: has {len(file.columns)} columns instead of {len(names)}")
+        raise DataError(f"{file.path}: has {counted(len(file.columns), 'column')} instead of {len(names)}")
     index = next(i for i, name in enumerate(file.columns) if name != names[i])
     raise DataError(f"{file.path}: column {index + 1} is called '{file.columns[index]}' instead of '{names[index]}'")
 

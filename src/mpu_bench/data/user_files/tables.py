@@ -20,7 +20,7 @@ from mpu_bench.data.readers.blocks import WRITE_AGAIN, SourceFile
 from mpu_bench.data.user_files.formats import Form, Format, form_of
 from mpu_bench.errors import DataError
 from mpu_bench.installed import extra
-from mpu_bench.texts import one_line, plain
+from mpu_bench.texts import counted, one_line, plain
 
 
 def parquet_columns(file: SourceFile) -> list[str]:
@@ -342,5 +342,6 @@ def _frames(
     while block := list(itertools.islice(records, rows)):
         for line, record in block:
             if len(record) != len(columns):
-                raise DataError(f"{path}, line {line}: has {len(record)} cells, where there are {len(columns)} columns")
+                cells = counted(len(record), "cell")
+                raise DataError(f"{path}, line {line}: has {cells}, where there are {len(columns)} columns")
         yield pd.DataFrame([[record[index] for index in indices] for _, record in block], columns=names, dtype=object)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.models import LinearModel
 from mpu_bench.core.rows import Rows, take
 from mpu_bench.errors import ConfigError
+from mpu_bench.texts import counted
 
 
 def guaranteed_fraction(b: float, delta_b: float, R2: float) -> float:
@@ -54,9 +55,9 @@ def check_shortest(accuracy: float, b: float, squared_norms: NDArray[np.float64]
 def obvious_cause(rows: Rows, signs: NDArray[np.float64], squared_norms: NDArray[np.float64], features: int) -> str:
     """Return why there is no margin where a look at the rows shows it, else nothing."""
     if zero := int(np.count_nonzero(squared_norms == 0.0)):
-        return f"{zero} training rows are zero"
+        return f"{counted(zero, 'training row')} {'is' if zero == 1 else 'are'} zero"
     if twins := opposite_rows(rows, signs, features):
-        return f"training rows {twins[0]} and {twins[1]} are equal and of opposite classes"
+        return f"training rows {twins[0] + 1} and {twins[1] + 1} are equal and of opposite classes"
     return ""
 
 

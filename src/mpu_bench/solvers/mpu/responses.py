@@ -67,8 +67,8 @@ def responses_to_zero(problem: Problem, kernel: Kernel) -> tuple[Responses, NDAr
     gram = kernel_matrix.build(problem.train, problem.features, kernel, precision="double")
     if gram.diagonal[worst := int(np.argmin(gram.diagonal))] < 0.0:
         raise DataError(
-            f"{problem.name}: K(x, x) of training row {worst} is {gram.diagonal[worst]:.3g}; take another kernel than"
-            f" {kernel}"
+            f"{problem.name}: K(x, x) of training row {worst + 1} is {gram.diagonal[worst]:.3g}; "
+            f"take another kernel than {kernel}"
         )
     return KernelResponses(problem.train, problem.signs(), gram, np.zeros(problem.n), problem.features), gram.diagonal
 
