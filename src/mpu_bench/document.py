@@ -195,6 +195,8 @@ class Document:
         if len(names) >= MAX_DEPTH:
             raise self.error(f"{locations.text}: {TOO_DEEP}")
         targets: list[tuple[Key, Any]] = [((), self.data)]
+        if names and names[0] not in self.data:
+            self.locations.put((names[0],), replace(locations, steps={}))
         for name in names:
             targets = [
                 ((*above, *steps), below)

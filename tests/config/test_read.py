@@ -111,6 +111,7 @@ def test_a_setting_reaches_names_with_dots(read) -> None:
         ("solvers.mpu.c=1", "--set solvers.mpu.c=1: unknown key"),
         ("stop.seconds=[", "the value is not YAML"),
         ("repeats.x=1", "'repeats' holds no keys"),
+        ("sotp.passes=1", "--set sotp.passes=1: unknown key; did you mean 'stop'?"),
         ("repeats.x.y=1", "'x' stands below a value"),
     ],
 )
