@@ -69,16 +69,18 @@ def check_together(
     _check_ends(content, choices, entries)
     labels = {*(dataset.label for dataset in datasets), *_labels_in(document)}
     check_judging(content, document.root, labels, solvers.known())
-    names = {choice.name for choice in choices} | {_name_of(entry) for entry in _entries_in(document, "solvers")}
+    listed = _entries_in(document, "solvers")
+    names = {choice.name for choice in choices}
+    names |= {str(next(iter(entry), "") if isinstance(entry, Mapping) else entry) for entry in listed}
     if names <= solvers.SOLVERS.keys():  # else those of plugins that are not run, or a profile's
-        _check_claimed(document["claims"], names, {name for _, own in variants for name in own})
+        _check_claimed(document["claims"], names)
     _check_explained(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
 
 
-def _check_claimed(claims: Node, names: Collection[str], parameters: Collection[str]) -> None:
+def _check_claimed(claims: Node, names: Collection[str]) -> None:
     """Reject a solver or a parameter in a claim that this config does not have: it would select no run."""
-    of_solvers = {*parameters}.union(*map(names_of_parameters, names))
+    of_solvers = {parameter for name in names for parameter in names_of_parameters(name)}
     known = {*Where.model_fields, *of_solvers}
     for statement in [claim["statement"] for claim in claims.entries()]:
         sides = [statement["of"], statement["over"], *statement["than"].entries(), *statement["each"].entries()]
@@ -134,10 +136,6 @@ def _entries_in(document: Document, *keys: str) -> list[Any]:
     parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
     values = [part[key] for part in parts if isinstance(part, Mapping) for key in keys if key in part]
     return [entry for value in values for entry in (value if isinstance(value, list) else [value])]
-
-
-def _name_of(entry: Any) -> str:
-    return str(next(iter(entry), None) if isinstance(entry, Mapping) else entry)
 
 
 def _check_explained(content: File, node: Node) -> None:
