@@ -218,7 +218,7 @@ def _measured(cell: Cell) -> str:
 
 
 def _size(cell: Cell) -> str:
-    return f"{cell.points_measured} of {cell.points} points" if cell.points else counted(cell.count, "run")
+    return f"{cell.points_measured} of {counted(cell.points, 'point')}" if cell.points else counted(cell.count, "run")
 
 
 def _is_near(one: float | None, other: float | None) -> bool:

@@ -22,6 +22,7 @@ from mpu_bench.config.rules import (
 from mpu_bench.errors import StoreError
 from mpu_bench.quantities import QUANTITIES, is_accuracy, is_seconds
 from mpu_bench.results.machines import versions_remark
+from mpu_bench.texts import counted
 from mpu_bench.verdict import curves as _curves  # noqa: F401  # whose statements it registers
 from mpu_bench.verdict import judge, rank_tests
 from mpu_bench.verdict.cells import CLAIM, RECOMPUTED, VALUE, Cell, judged, number_in, with_difference, with_explanation
@@ -127,7 +128,7 @@ def _with_points(cell: Cell, points: Sequence[Point], most: bool) -> Cell:
     words = _shown(against or unclear)
     p_value = p_value_over(points) if verdict == Verdict.CONTRADICTED and not most else None
     if p_value is not None and p_value > rank_tests.LEVEL:
-        words.append(f"over {measured} points that may be noise: p = {p_value:.2g} (Bonferroni)")
+        words.append(f"over {counted(measured, 'point')} that may be noise: p = {p_value:.2g} (Bonferroni)")
     return replace(
         cell,
         verdict=verdict,
@@ -165,7 +166,9 @@ def _number_cell(cell: Cell, statement: NumberStatement, evidence: Evidence) -> 
     std = None if printed_deviation is None or count == 1 else about.sample_deviation(printed_deviation, count)
     cell = replace(cell, kind=VALUE, published=number, published_std=std, count=len(values), published_runs=count)
     if not values:
-        return replace(cell, remark=f"{sum(map(bool, pairs))} of {len(pairs)} points measured" if any(pairs) else "")
+        return replace(
+            cell, remark=f"{sum(map(bool, pairs))} of {counted(len(pairs), 'point')} measured" if any(pairs) else ""
+        )
     mean, deviation = fmean(values), stdev(values) if len(values) > 1 else None
     tolerance, scale = rules().tolerance_of(statement.quantity), QUANTITIES[statement.quantity].scale
     unit, is_of_accuracy = scale * judge.half_unit(text), is_accuracy(statement.quantity)

@@ -318,7 +318,8 @@ def class_names(words: Collection[str]) -> dict[str, str]:
 def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> None:
     """Refuse labels that are none of a classification; ``fix`` says where others may be."""
     if len(classes) < 2:
-        problem = f"all {rows:,} rows are of the class '{classes[0]}'" if classes else "no row is left"
+        every = "its only row is" if rows == 1 else f"all {rows:,} rows are"
+        problem = f"{every} of the class '{classes[0]}'" if classes else "no row is left"
         raise DataError(f"{source}: {problem}; two classes are needed: {fix}")
     truths = [name for name in classes if name.lower() in _TRUTHS]
     if len({name.lower() for name in truths}) < len(truths):
