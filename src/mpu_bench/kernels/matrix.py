@@ -73,7 +73,7 @@ class Gram(NamedTuple):
     kept: NDArray[Any]  #: K(x_i, x_j) / unit (r, n) float32, int32 or float64, by slot
     computed: NDArray[
         np.floating[Any]
-    ]  #: the same array; of int32 (1, n), in which a row is computed before it is kept
+    ]  #: the same array; for int32 one row (1, n), which is computed before it is kept
     lru: LRU
     team: Team
 
