@@ -76,7 +76,6 @@ published: mpu-table1
         ("solvers: [fw]\nkernel: {polynomial: {degree: 2, scale: 0}}", "kernel.polynomial.scale: must be greater"),
         ("solvers: [perceptron]\nkernel: {polynomial: {degree: 0}}", "kernel.polynomial.degree: must be greater"),
         ("solvers: [mpu]\nbudget: {vectors: 100}", "line 4: budget: no solver of this config takes its vectors"),
-        ("solvers: [mpu]\nkernel_matrix: shared", "line 4: kernel_matrix: no solver of this config shares kernel rows"),
         (
             "solvers: [smo: {kernel: linear}]\nkernel: gausian",
             "line 4: kernel: every solver of this config has a kernel",

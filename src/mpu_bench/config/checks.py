@@ -16,7 +16,6 @@ from mpu_bench.config.parameters import names_of_parameters
 from mpu_bench.config.rules import AXES, Where, check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
-from mpu_bench.core.solver import Solver
 from mpu_bench.document import Document, Node, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.files import is_file
@@ -55,11 +54,6 @@ def check_together(
         is_given = key in document.data and (document.written or document).data.get("solvers") == entries.value
         if is_given and all(key in entry.named("solver")[1].value for entry in entries.entries()):
             raise document[key].error(f"every solver of this config has a {key} of its own; remove the key")
-    if content.kernel_matrix == "shared" and not any(  # a user's own may
-        solvers.plugin_of(name) is not None or solvers.load(name).shares_kernel_rows is not Solver.shares_kernel_rows
-        for name, _ in variants
-    ):
-        raise document["kernel_matrix"].error("no solver of this config shares kernel rows; remove the key")
     if content.stop.suboptimality is not None:
         _check_suboptimality(content, choices, document["stop"]["suboptimality"])
     if content.stop.gap is not None and not any(  # a solver without an objective certifies none; a user's own may

@@ -59,7 +59,7 @@ def test_dense_text_may_be_stored_sparse(world, numbers):
     ("expected", "said"),
     [
         ("train: {rows: 4}", "the training part has 3 rows, expected 4"),
-        ("train: {rows: 3, classes: {'-1': 2, '+1': 1}}", "has 1 rows of class '-1', expected 2"),
+        ("train: {rows: 3, classes: {'-1': 2, '+1': 1}}", "has 1 row of class '-1', expected 2"),
         ("test: {rows: 1}", "the test part has 0 rows, expected 1"),
     ],
 )

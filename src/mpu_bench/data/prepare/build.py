@@ -326,8 +326,8 @@ def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np
     source = f"dataset '{card.name}' ({card.origin}): {what}"
     hint = "" if _user_file(card) else "; is it another version of the files?"
     if rows != expected.rows:
-        raise DataError(f"{source} has {counted(rows, 'row')}, expected {expected.rows}{hint}")
+        raise DataError(f"{source} has {counted(rows, 'row')}, expected {expected.rows:,}{hint}")
     for name, count in zip(card.classes, counts, strict=True):
         wanted = expected.classes.get(name, count)
         if count != wanted:
-            raise DataError(f"{source} has {counted(count, 'row')} of class '{name}', expected {wanted}{hint}")
+            raise DataError(f"{source} has {counted(count, 'row')} of class '{name}', expected {wanted:,}{hint}")
