@@ -76,14 +76,6 @@ published: mpu-table1
         ("solvers: [fw]\nkernel: {polynomial: {degree: 2, scale: 0}}", "kernel.polynomial.scale: must be greater"),
         ("solvers: [perceptron]\nkernel: {polynomial: {degree: 0}}", "kernel.polynomial.degree: must be greater"),
         ("solvers: [mpu]\nbudget: {vectors: 100}", "line 4: budget: no solver of this config takes its vectors"),
-        (
-            "solvers: [smo: {kernel: linear}]\nkernel: gausian",
-            "line 4: kernel: every solver of this config has a kernel",
-        ),
-        (
-            "solvers: [mpu: {tune: {C: [1, 2], holdout: 0.2}}]\ntune: {Q: [1], holdout: 0.3}",
-            "line 4: tune: every solver of this config has a tune of its own; remove the key",
-        ),
         ("solvers: [mpu]\nbudget: {vectors: 0}", "line 4: budget.vectors: must be greater than or equal to 1"),
         ("solvers: [mpu]\npublished: mpu-table9", "published: there is no table 'mpu-table9'; did you mean 'mpu-table"),
         ("solvers: [mpu]\nversion: 2", "line 4: version: this config is written for version 2"),

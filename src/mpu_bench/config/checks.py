@@ -50,10 +50,6 @@ def check_together(
     variants = [variant for choice in choices for variant in choice.variants]
     if content.budget is not None and {own.get("vectors") for _, own in variants}.isdisjoint(content.budget.vectors):
         raise document["budget"].error("no solver of this config takes its vectors from here; remove the key")
-    for key in ("kernel", "tune"):
-        is_given = key in document.data and (document.written or document).data.get("solvers") == entries.value
-        if is_given and all(key in entry.named("solver")[1].value for entry in entries.entries()):
-            raise document[key].error(f"every solver of this config has a {key} of its own; remove the key")
     if content.stop.suboptimality is not None:
         _check_suboptimality(content, choices, document["stop"]["suboptimality"])
     if content.stop.gap is not None and not any(  # a solver without an objective certifies none; a user's own may
