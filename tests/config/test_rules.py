@@ -38,21 +38,6 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
             "no dataset 'chequerboard'; did you mean 'checkerboard'",
         ),
         (LOWER.replace("checkerboard", "[checkerboard, adult]") + "}}]", "there is no dataset 'adult'"),
-        (LOWER.replace("dcd", "pegasos") + "}}]", "than.solver: no run of this config is of solver 'pegasos'; choose"),
-        (
-            CLAIM.replace("checkerboard", "checkerboard, solver: [mpu, smo]")
-            + "kind: bound, quantity: nu, of: {}, against: 1}}]",
-            "each.solver: no run of this config is of solver 'smo'",
-        ),
-        (
-            CLAIM.replace("each: {dataset: checkerboard}, ", "datasets: [checkerboard], ")
-            + "kind: significant, test: wilcoxon, quantity: nu, solvers: [mpu, cvm]}}]",
-            "statement.solvers: no run of this config is of solver 'cvm'",
-        ),
-        (
-            LOWER.replace("checkerboard}", "checkerboard, vectors: [10, 20]}") + "}}]",
-            "claims.statement.each.vectors: there is no parameter 'vectors'",
-        ),
         (
             CLAIM + "kind: bound, quantity: gap, of: {solver: mpu}, against: [2, tolerence]}}]",
             "statement.against: there is no quantity or parameter 'tolerence'; did you mean 'tolerance'?",
@@ -112,32 +97,23 @@ RECOMPUTED = "claims: [{claim: x, statement: {kind: significant, test: wilcoxon,
     ],
 )
 def test_what_does_not_exist_or_says_nothing_is_refused(refused, text: str, message: str) -> None:
-    error = refused(HEAD + f"solvers: [mpu, dcd]\n{text}\n")
+    error = refused(HEAD + f"solvers: [mpu]\n{text}\n")
     assert message in error
     assert "tried.yaml, line 4: " in error
 
 
 def test_a_claim_may_be_about_a_dataset_of_a_profile(read) -> None:
-    text = HEAD + "solvers: [mpu, dcd]\n" + LOWER.replace("checkerboard", "small") + "}}]\n"
+    text = HEAD + "solvers: [mpu]\n" + LOWER.replace("checkerboard", "small") + "}}]\n"
     profiles = "profiles: {ci: {dataset: {checkerboard: {rows: 50, test_rows: 50, as: small}}}}\n"
     for profile in (None, "ci"):
         statement = read(text + profiles, profile=profile).judging.claims[0].statement
         assert list(statement.points()) == [{"dataset": "small"}]
 
 
-def test_a_claim_may_be_about_a_solver_of_a_profile(read) -> None:
-    text = HEAD + "solvers: [mpu]\n" + LOWER.replace("dcd", "bpegasos").replace("checkerboard}", "checkerboard, C: 1}")
-    profiles = (
-        "}}]\nprofiles: {more: {solvers: [mpu, bpegasos: {vectors: 9, maintenance: smallest}], stop: {passes: 1}}}\n"
-    )
-    for profile in (None, "more"):
-        assert read(text + profiles, profile=profile).judging.claims
-
-
 def test_every_combination_is_a_point(read) -> None:
     each = "each: [{dataset: checkerboard, budget: [10, 20]}, {dataset: checkerboard, C: 1.0}]"
     text = LOWER.replace("each: {dataset: checkerboard}", each) + "}}]\n"
-    assert list(read(HEAD + "solvers: [mpu, dcd]\n" + text).judging.claims[0].statement.points()) == [
+    assert list(read(HEAD + "solvers: [mpu]\n" + text).judging.claims[0].statement.points()) == [
         {"dataset": "checkerboard", "budget": 10},
         {"dataset": "checkerboard", "budget": 20},
         {"dataset": "checkerboard", "C": 1.0},
@@ -147,4 +123,4 @@ def test_every_combination_is_a_point(read) -> None:
 def test_the_evidence_may_be_a_config_of_the_users_own(read, tmp_path) -> None:
     (tmp_path / "other.yaml").write_text("")
     entries = ", ".join(f"{{column: nu, because: x, evidence: {name}}}" for name in ("sbp-nu", tmp_path / "other.yaml"))
-    assert len(read(HEAD + f"solvers: [mpu, dcd]\nexplained: [{entries}]\n").judging.explained) == 2
+    assert len(read(HEAD + f"solvers: [mpu]\nexplained: [{entries}]\n").judging.explained) == 2

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from mpu_bench import resources, solvers
 from mpu_bench.config.choices import DatasetChoice, SolverChoice
@@ -17,7 +16,7 @@ from mpu_bench.config.rules import AXES, Where, check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
 from mpu_bench.document import Document, Node, shown
-from mpu_bench.errors import DataError, nearest
+from mpu_bench.errors import DataError
 from mpu_bench.files import is_file
 
 OTHERWISE = "otherwise"  #: of values by dataset: that of all others
@@ -59,27 +58,18 @@ def check_together(
     _check_ends(content, choices, entries)
     labels = {*(dataset.label for dataset in datasets), *_labels_in(document)}
     check_judging(content, document.root, labels, solvers.known())
-    listed = _entries_in(document, "solvers")
-    names = {choice.name for choice in choices}
-    names |= {str(next(iter(entry), "") if isinstance(entry, Mapping) else entry) for entry in listed}
-    if names <= solvers.SOLVERS.keys():  # else those of plugins that are not run, or a profile's
-        _check_claimed(document["claims"], names)
+    if all(solvers.is_described(choice.name) for choice in choices):
+        _check_claimed(document["claims"], {name for _, own in variants for name in own})
     _check_explained(content, document["explained"])
     check_drawings(content.figures, document["figures"], labels)
 
 
-def _check_claimed(claims: Node, names: Collection[str]) -> None:
-    """Reject a solver or a parameter in a claim that this config does not have: it would select no run."""
-    of_solvers = {parameter for name in names for parameter in names_of_parameters(name)}
+def _check_claimed(claims: Node, parameters: Collection[str]) -> None:
+    """Reject a name in a claim that is no parameter of a solver: it would select no run, or be of no effect."""
+    of_solvers = {*parameters, *itertools.chain(*map(names_of_parameters, solvers.OWN))}
     known = {*Where.model_fields, *of_solvers}
     for statement in [claim["statement"] for claim in claims.entries()]:
         sides = [statement["of"], statement["over"], *statement["than"].entries(), *statement["each"].entries()]
-        of_runs = [] if isinstance(statement["of"].value, str) else [statement["solvers"]]  # else of a printed table
-        for name in itertools.chain(*(side.entries() for side in [*of_runs, *(side["solver"] for side in sides)])):
-            if name.value not in names:
-                raise name.error(
-                    f"no run of this config is of solver '{name.value}'; {nearest(str(name.value), names)}"
-                )
         for named in [*statement["each"].entries(), *(side["parameters"] for side in sides)]:
             for name in named.value or ():
                 if name not in known:
@@ -105,7 +95,15 @@ def check_per_dataset(node: Node, labels: Sequence[str]) -> None:
 
 def _labels_in(document: Document) -> set[str]:
     """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
-    entries = _entries_in(document, "dataset", "datasets")
+    data = (document.written or document).data
+    profiles = data.get("profiles")
+    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
+    entries = [
+        entry
+        for part in parts
+        if isinstance(part, Mapping)
+        for entry in (part.get("dataset"), *(part["datasets"] if isinstance(part.get("datasets"), list) else ()))
+    ]
     labels = {entry for entry in entries if isinstance(entry, str)}
     for entry in entries:
         if isinstance(entry, Mapping) and FILE in entry:
@@ -117,15 +115,6 @@ def _labels_in(document: Document) -> set[str]:
         for name, options in entry.items() if isinstance(entry, Mapping) else ():
             labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
     return labels
-
-
-def _entries_in(document: Document, *keys: str) -> list[Any]:
-    """List the entries of keys, which may be lists, in a config and in its profiles, as far as they can be read."""
-    data = (document.written or document).data
-    profiles = data.get("profiles")
-    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
-    values = [part[key] for part in parts if isinstance(part, Mapping) for key in keys if key in part]
-    return [entry for value in values for entry in (value if isinstance(value, list) else [value])]
 
 
 def _check_explained(content: File, node: Node) -> None:
