@@ -209,7 +209,7 @@ def test_a_run_that_lacks_what_it_needs_is_a_row_that_says_so(execute, monkeypat
     monkeypatch.setattr(plan, "optimum_of", lambda _run: None)
     kernel = "{polynomial: {degree: 100, scale: 1.0e+9}}"
     stop = "stop: {seconds_of: {solver: libsvm, factor: 0.25}}\n"
-    text = f"{SMALL}kernel: {kernel}\n{stop}solvers: [libsvm, {{sbp: {{nu: 0.1}}}}]\n"
+    text = f"{GAUSSIAN}{stop}solvers: [{{libsvm: {{kernel: {kernel}}}}}, {{sbp: {{nu: 0.1, kernel: {kernel}}}}}]\n"
     records, _ = execute(text)
     assert [record.status for record in records] == ["error", "error"]
     assert records[1].reason == "needs train_seconds of libsvm, which failed"
