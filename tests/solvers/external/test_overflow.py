@@ -9,8 +9,8 @@ from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from oracles import toys
 
 CASES = [
-    ("liblinear", Linear(), 1e170, "row 0 is not finite"),
-    ("sgd", Linear(), 1e170, "row 0 is not finite"),
+    ("liblinear", Linear(), 1e170, "row 1 is not finite"),
+    ("sgd", Linear(), 1e170, "row 1 is not finite"),
     ("libsvm", Gaussian(1.0), 1e170, "scale the features down"),
     ("libsvm", Polynomial(1.0, 1.0, 3), 1e120, "scale the features down"),
     ("nystroem", Gaussian(1.0), 1e170, "scale the features down"),
