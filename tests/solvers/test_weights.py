@@ -164,7 +164,7 @@ def test_weights_whose_product_with_the_cost_rounds_to_zero_or_infinity_are_reje
     problem, kind = weighted(n=20), solvers.load(name)
     problem.weights[3] = weight
     solver = kind(C=C) if "C" in bounds_of(kind) else kind(regularization=1.0 / (C * problem.n))
-    with pytest.raises(DataError, match=r"^toy: C is 1e?.* and the weight of training row 3 .*; their product is too"):
+    with pytest.raises(DataError, match=r"^toy: C is 1e?.* and the weight of training row 4 .*; their product is too"):
         solver.start(problem, toys.kernel_of(solver), 0)
 
 

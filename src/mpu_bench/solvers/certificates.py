@@ -137,7 +137,7 @@ def per_example(C: float, problem: Problem) -> PerExample:
     if misfit.any():
         worst = int(np.argmax(misfit))
         raise DataError(
-            f"{problem.name}: C is {C:g} and the weight of training row {worst} {problem.weights[worst]:g}; their"
+            f"{problem.name}: C is {C:g} and the weight of training row {worst + 1} {problem.weights[worst]:g}; their"
             " product is too large or too small for floating point: take weights nearer to 1, or another C"
         )
     return products
