@@ -93,6 +93,8 @@ def test_options_override_what_is_found(tmp_path: Path) -> None:
         (b"\n \n", "is empty"),
         (b"<!DOCTYPE html><html>", "is an HTML page"),
         ("a,b\n1,2".encode("utf-16"), "is text in UTF-16; save it as UTF-8"),
+        ("name,b\n1,2\n3,4\n5,6\n".encode("utf-16-le"), "is text in UTF-16; save it as UTF-8"),
+        ("name,b\n1,2\n3,4\n5,6\n".encode("utf-16-be"), "is text in UTF-16; save it as UTF-8"),
         (b"2019,2020,sort\n1,2,a\n3,4,b\n", "line 1: may name the columns, or be a row: .* --header or --no-header"),
         (b"2019,2020,2021,name\n1,2,3,4\n3,4,5,6\n3,4,5,7\n", "--header or --no-header"),
         (b"0,1,2,3\n5,6,7,8\n", "--header or --no-header"),

@@ -57,13 +57,28 @@ def test_what_a_column_is_taken_for(cells: list[str], kind: str, why: str, tmp_p
         (["1.5"] * 15 + ["#DIV/0!"], "row 16 holds '#DIV/0!', where 15 of 16 cells are numbers; .* --missing median"),
         (["-"] + ["1.5"] * 15, "row 1 holds '-'"),
         (["1.5"] * 15 + ["."], r"row 16 holds '\.'"),
+        (["1.5", "inf", "2", "-Infinity", "1.#INF"], "row 2 holds 'inf', an infinite number, where 5 of 5 cells"),
         ([f"{i}.5" for i in range(40)] + [f"a{i}" for i in range(20)], "row 41 holds 'a0', where 40 of 60"),
     ],
 )
 def test_numbers_are_never_taken_for_words_in_silence(cells: list[str], told: str, tmp_path: Path) -> None:
     (found, _) = look_at_columns([table(tmp_path, "x,y\n" + "".join(f'"{cell}",a\n' for cell in cells))])
     with pytest.raises(DataError, match=rf"mine\.csv, column 'x': {told}|mine\.csv, column 'x': .*{told}"):
-        found.check_numbers()
+        found.check_numbers(tmp_path / "mine.csv")
+
+
+@pytest.mark.parametrize("cells", [["TRUE", "False"], ["0x10", "0x11"], ["2020-01-01", "2020-01-02"], ["1", "x"]])
+def test_numbers_that_the_test_file_alone_has_in_another_form(cells: list[str], tmp_path: Path) -> None:
+    train = table(tmp_path, "x,i,y\n" + "1.5,1,a\n2,2,b\n" * 2)
+    test = table(tmp_path, "x,i,y\n" + "".join(f"{cell},1,a\n" for cell in cells), "test.csv")
+    x, i, _ = look_at_columns([train, test])
+    i.check_numbers(train.path)
+    with pytest.raises(
+        DataError, match=r"test\.csv, column 'x': row . holds .*, where .*mine\.csv holds numbers alone"
+    ):
+        x.check_numbers(train.path)
+    words, *_ = look_at_columns([test, train])  # the test part may lack the words of a column
+    words.check_numbers(test.path)
 
 
 def test_what_is_seen_of_both_files(tmp_path: Path) -> None:
@@ -79,8 +94,8 @@ def test_what_is_seen_of_both_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("x,c\n1,a\n", "has 2 columns instead of 3"),
-        ("x,z,y\n1,a,no\n", "column 2 is called 'z' instead of 'c'"),
+        ("x,c\n1,a\n", "has 2 columns instead of 3; needed are, in this order, x, c, y, and the separator and header"),
+        ("x,z,y\n1,a,no\n", "column 2 is called 'z' instead of 'c'; needed are, in this order, x, c, y"),
         ("x,c,y\n", "has no rows"),
     ],
 )

@@ -100,3 +100,11 @@ def test_damaged_and_nested(tmp_path: Path) -> None:
     (tmp_path / "mine").write_bytes((tmp_path / "mine").read_bytes()[:-9])
     with pytest.raises(DataError, match=r"mine: cannot be read as Parquet: "):
         open_table(tmp_path / "mine")
+
+
+def test_whole_decimals_as_labels_keep_their_last_digit(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    labels = [decimal.Decimal(2**60), decimal.Decimal(2**60 + 1), decimal.Decimal(5)] * 4
+    pyarrow.parquet.write_table(pyarrow.table({"x": range(12), "label": labels}), tmp_path / "mine")
+    assert look(tmp_path / "mine", FileOptions()).counted.train == {"5": 4, str(2**60): 4, str(2**60 + 1): 4}

@@ -203,7 +203,7 @@ def _table(files: Sequence[UserFile], file_options: FileOptions) -> Added:
         raise DataError(f"{first.path}: is a table, to which 'first_index' does not apply: its columns have names")
     for column in columns:
         if column.name != label:
-            column.check_numbers()
+            column.check_numbers(first.path)
     _check_missing(columns, kinds, file_options)
     if not set(kinds.values()) & {"number", "categorical"}:
         raise DataError(

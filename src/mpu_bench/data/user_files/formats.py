@@ -35,7 +35,7 @@ LABELS = ("label", "class", "target", "y")  #: names of the column that is taken
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 100
 _MAX_HEAD_BYTES, _MIN_LINES = 1 << 26, 3  # of long lines
 _PARQUET = b"PAR1"
-_OTHER_TEXTS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\0]\0){16}|(?:\0[^\0]){16}")
 _PAIR = re.compile(r"(?:qid|[+-]?\d+):[^\s,;|]*")
 _PAIR_WITH_COMMA = re.compile(r"\d+:[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _ARFF = ("@relation", "@attribute", "@data")
@@ -43,6 +43,7 @@ _JSON = re.compile(r"\{\s*\"|\[\s*(?:[\[{\"\d]|$)")
 _FOR_EXCEL = re.compile(r"\"?sep=.?\"?", re.IGNORECASE)
 _LATER_PAIR = re.compile(rb"[ \t][+]?\d+:")
 _SHOWN, _MIN_COUNTED = 60, 4
+_INFINITE = re.compile(r"[+-]?(?:inf|infinity|1\.#inf)", re.IGNORECASE)
 _ERROR_OF_EXCEL = re.compile(r"#[A-Z0-9/]+[!?]?")
 _DIGITS = r"(?:\d{1,3}(?:[,.'’_ \u00a0\u202f]\d{3})+|\d*)(?:[.,]\d+)?"
 _WRITTEN = re.compile(
@@ -73,6 +74,8 @@ def unnamed(separator: Any) -> Any:
 
 def written(cell: str) -> Written | None:
     """Return in which other form a text is a number, None if in none."""
+    if _INFINITE.fullmatch(cell):
+        return Written("an infinite number")
     match = _WRITTEN.fullmatch(cell)
     if match is None:
         return None
@@ -110,7 +113,10 @@ def form_of(
     head = _head(file)
     if head.startswith(_PARQUET):
         if separator is not None or header is False:
-            raise DataError(f"{file.path}: is Parquet, to which 'separator' and 'header' do not apply")
+            raise DataError(
+                f"{file.path}: is Parquet, to which 'separator' and 'header' do not apply; leave them out, or "
+                "write it as CSV"
+            )
         return Form("parquet", header=True)
     lines = first_lines(file, head)
     if separator is None and header is None and _is_svmlight(file, lines):
@@ -139,9 +145,8 @@ def _head(file: SourceFile) -> bytes:
 
 def first_lines(file: SourceFile, head: bytes) -> list[str]:
     """Return the first lines that are not empty, and refuse what is no text."""
-    for mark, name in _OTHER_TEXTS.items():
-        if head.startswith(mark):
-            raise DataError(f"{file.path}: is text in {name}; save it as UTF-8")
+    if _UTF_16.match(head):
+        raise DataError(f"{file.path}: is text in UTF-16; save it as UTF-8")
     if b"\0" in head:
         raise DataError(f"{file.path}: is a binary file; svmlight, CSV, TSV and Parquet can be read")
     lines = [line for line in head.decode("utf-8-sig", "replace").splitlines() if line.strip()]

@@ -6,7 +6,7 @@ than 1,000 different words, or more than 20 and nearly one a row (9 in 10): then
 So are a column without any value and an index of pandas, which CSV has as a first column that alone has no name.
 (Of more than 1,000 columns, words are counted up to fewer: a million in all.)
 A column that is numbers in nine of ten cells, as they are read or in another written form (``1,5``, ``12 %``), is
-refused with the first cell that is none.
+refused with the first cell that is none; so is one that is numbers in the training file alone.
 
 The **label**, unless it is named, is the column called label, class, target or y, else the last one. Where all labels
 are numbers, and none is written like a code (``007``), they are one class if they are equal: 1 and 1.0. Many different
@@ -41,14 +41,14 @@ from mpu_bench.preprocessing import (
     plain_words,
     texts_of,
 )
-from mpu_bench.texts import counted, one_line
+from mpu_bench.texts import counted, listed, one_line
 
 MAX_WORDS = 1000  #: of a categorical column
 
 _MAX_WORDS_IN_ALL = 1_000_000
 _FEW_WORDS = 20
 _MAX_NUMBERS_AS_CLASSES = 100
-_SHOWN = 60
+_SHOWN, _MAX_NAMED = 60, 20
 _TRUTHS = ("true", "false", "yes", "no")
 _CODE = re.compile(r"[+-]?0\d")
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__|Unnamed: 0")  # of Parquet, and of CSV written, read and written
@@ -130,8 +130,10 @@ class ColumnSummary:
         """How many values are numbers, in whatever form; bounds alone may be names of groups."""
         return self.numbers + self.written + (self.bounds if self.numbers else 0)
 
-    def check_numbers(self) -> None:
+    def check_numbers(self, training: Path) -> None:
         """Refuse a column of numbers that would be taken for words because of a few cells, or of their form.
+
+        So would one that is numbers in the training file, and not in the test file.
 
         Raises
         ------
@@ -148,6 +150,11 @@ class ColumnSummary:
             raise DataError(
                 f"{self.source}, column '{self.name}': {self.odd}, where {self.numeric:,} of {self.values:,} cells "
                 f"are numbers; {fix}"
+            )
+        if self.odd and not self.is_index and self.numbers and self.source != str(training):
+            raise DataError(
+                f"{self.source}, column '{self.name}': {self.odd}, where {training} holds numbers alone; write both "
+                "files alike, codes of categories as words, such as c1"
             )
 
     def why(self) -> str:
@@ -220,10 +227,14 @@ def check_same_columns(file: UserFile, names: Sequence[str]) -> None:
     """Refuse a file that has other columns, or the same in another order."""
     if file.columns == tuple(names):
         return
-    if len(file.columns) != len(names):
-        raise DataError(f"{file.path}: has {counted(len(file.columns), 'column')} instead of {len(names)}")
-    index = next(i for i, name in enumerate(file.columns) if name != names[i])
-    raise DataError(f"{file.path}: column {index + 1} is called '{file.columns[index]}' instead of '{names[index]}'")
+    problem = f"has {counted(len(file.columns), 'column')} instead of {len(names)}"
+    if len(file.columns) == len(names):
+        index = next(i for i, name in enumerate(file.columns) if name != names[i])
+        problem = f"column {index + 1} is called '{file.columns[index]}' instead of '{names[index]}'"
+    raise DataError(
+        f"{file.path}: {problem}; needed are, in this order, {listed(names, _MAX_NAMED)}, and the separator and header "
+        "of the training file"
+    )
 
 
 def label_among(columns: Sequence[str], named: str | None, source: Path) -> tuple[str, str]:

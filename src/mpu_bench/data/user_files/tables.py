@@ -90,8 +90,9 @@ def _parquet_column(array: Any, kind: str) -> Any:
     if pyarrow.types.is_integer(array.type):  # which float64 would round beyond 2**53
         missing = array.is_null().to_numpy(zero_copy_only=False)
         return pd.arrays.IntegerArray(array.fill_null(0).to_numpy(zero_copy_only=False).copy(), missing)
-    if kind == "number":
-        array = array.cast(pyarrow.float64(), safe=False) if pyarrow.types.is_decimal(array.type) else array
+    is_decimal = pyarrow.types.is_decimal(array.type)
+    if kind == "number" and not (is_decimal and array.type.scale <= 0):  # whole ones, to the last digit, are text
+        array = array.cast(pyarrow.float64(), safe=False) if is_decimal else array
         return array.to_numpy(zero_copy_only=False)
     if pyarrow.types.is_boolean(array.type):  # as text files have them
         return pd.Series([None if value is None else str(value) for value in array.to_pylist()], dtype=object)
