@@ -76,6 +76,8 @@ def test_svmlight_reads_what_was_written(tmp_path, content, block_bytes):
         ("2 1:1", "the label '2' is none of the card's classes (-1, +1)"),
         ("nan 1:1", "the label 'nan' is none of the card's classes"),
         ("yes 1:1", "the label 'yes' is not a number"),
+        ("+1 1:1 # a comment\r-1 1:1", "a line ends in CR alone; write line ends as LF or CRLF"),
+        ("+1 1:1\r-1 1:1", "a line ends in CR alone"),
     ],
 )
 @pytest.mark.parametrize("block_bytes", [5, 10**6])

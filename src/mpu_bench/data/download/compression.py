@@ -53,7 +53,11 @@ _OTHERS = (
     (rb"MATLAB 5.0 MAT-file", "a MATLAB file", _AS_CSV),
     (rb"ARROW1", "an Arrow file", "save it as Parquet"),
     (rb"FEA1", "a Feather file", "save it as Parquet"),
-    (rb"\x80\x04\x95", "a pickle", _AS_CSV),
+    (rb"\x80[\x02-\x05][\x95}\](\x8cc]", "a pickle", _AS_CSV),
+    (rb"ORC[\x00-\x1f]", "an ORC file", "save it as Parquet"),
+    (rb"Obj\x01", "an Avro file", "save it as Parquet"),
+    (rb"RD[AX][23]\n", "an R data file", _AS_CSV),
+    (rb"<stata_dta>", "a Stata file", _AS_CSV),
     (rb"%PDF-", "a PDF", _AS_CSV),
 )
 
