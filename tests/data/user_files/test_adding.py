@@ -70,6 +70,22 @@ def test_a_class_of_the_test_file_alone_is_told(table: Path, tmp_path: Path) -> 
     ]
 
 
+def test_words_of_the_test_file_that_no_training_row_has_are_told(tmp_path: Path) -> None:
+    train, test = tmp_path / "mine.csv", tmp_path / "test.csv"
+    train.write_text("sex,colour,y\n" + "M,red,no\nF,blue,yes\n" * 5, encoding="utf-8")
+    test.write_text("sex,colour,y\n" + "male,red,no\nfemale,green,yes\n" * 2, encoding="utf-8")
+    notes = look(train, FileOptions(test=str(test))).notes
+    assert notes == ["column 'sex': the test file has none of the training file's words, such as 'F'"]
+    assert not look(train, FileOptions()).notes
+
+
+def test_a_training_file_of_one_class_is_refused(tmp_path: Path) -> None:
+    for name, rows in (("a.csv", "1,no\n2,no\n"), ("b.csv", "1,no\n2,yes\n")):
+        (tmp_path / name).write_text("x,y\n" + rows * 4, encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.csv: all rows are of class 'no'; two classes are needed to train"):
+        look(tmp_path / "a.csv", FileOptions(test=str(tmp_path / "b.csv")))
+
+
 def test_svmlight(tmp_path: Path) -> None:
     path = tmp_path / "mine.svm"
     path.write_text("+1 0:1 3:2\n-1 2:1\n1 1:1\n", encoding="utf-8")

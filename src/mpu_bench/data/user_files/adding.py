@@ -134,6 +134,9 @@ def look(path: Path, file_options: FileOptions, advance: Callable[[int], None] =
     if file_options.test is not None:
         files.append(_open(Path(file_options.test), file_options, advance, first))
     added = _examples(files, file_options) if first.format == "svmlight" else _table(files, file_options)
+    if len(added.counted.train) == 1:
+        (name,) = added.counted.train
+        raise DataError(f"{path}: all rows are of class '{name}'; two classes are needed to train")
     _check_positive(added, file_options, path)
     is_same = file_options.test is not None and os.path.realpath(file_options.test) == os.path.realpath(path)
     own = ["the test file is the training file: errors on it say nothing of other rows"] if is_same else []
@@ -239,6 +242,11 @@ def _notes(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], scale: st
         f"though {column.numeric:,} of {column.values:,} are numbers"
         for column in columns
         if kinds[column.name] == "categorical" and 2 * column.numeric > column.values
+    ]
+    notes += [
+        f"column '{column.name}': the test file has none of the training file's words, such as '{min(column.trained)}'"
+        for column in columns
+        if kinds[column.name] == "categorical" and column.trained and not column.shared
     ]
     sizes = [max(abs(column.low), abs(column.high)) for column in columns if kinds[column.name] == "number"]
     sizes = [size for size in sizes if size]

@@ -60,7 +60,8 @@ class ColumnSummary:
 
     ``words`` are the different ones, as long as they are few; ``odd`` is the first value that is no number, and
     ``first_missing`` the first row without a value, with its file. ``low`` and ``high`` are those of its numbers.
-    ``written`` counts numbers in another form, and ``bounds`` such as <1.
+    ``written`` counts numbers in another form, and ``bounds`` such as <1. Once a test file is looked at, ``trained``
+    are the words of the training file, and ``shared`` counts those that the test file has, too, once or more.
     """
 
     name: str
@@ -77,6 +78,8 @@ class ColumnSummary:
     first_missing: str = ""
     low: float = np.inf
     high: float = -np.inf
+    trained: frozenset[str] = frozenset()
+    shared: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -109,8 +112,9 @@ class ColumnSummary:
         if count:
             self.low, self.high = min(self.low, float(np.nanmin(numbers))), max(self.high, float(np.nanmax(numbers)))
         if self.words is not None:
-            self.words |= _different(texts, numbers[here], self.limit)
-            self.words = self.words if len(self.words) <= self.limit else None
+            met = _different(texts, numbers[here], self.limit)
+            self.shared += len(met & self.trained)
+            self.words = met if len(met := met | self.words) <= self.limit else None
 
     def _see_odd(self, texts: pd.Series[Any], source: Path) -> None:
         """Take into account what is no number."""
@@ -208,6 +212,8 @@ def look_at_columns(files: Sequence[UserFile]) -> list[ColumnSummary]:
     for file in files:
         check_same_columns(file, names)
         rows = 0
+        for column in looked:
+            column.trained = frozenset(column.words or ())
         for piece in file.pieces():
             for i, column in enumerate(looked):
                 column.see(piece.iloc[:, i], file.path)
