@@ -72,8 +72,8 @@ def test_a_class_of_the_test_file_alone_is_told(table: Path, tmp_path: Path) -> 
 
 def test_words_of_the_test_file_that_no_training_row_has_are_told(tmp_path: Path) -> None:
     train, test = tmp_path / "mine.csv", tmp_path / "test.csv"
-    train.write_text("sex,colour,y\n" + "M,red,no\nF,blue,yes\n" * 5, encoding="utf-8")
-    test.write_text("sex,colour,y\n" + "male,red,no\nfemale,green,yes\n" * 2, encoding="utf-8")
+    train.write_text("sex,colour,old,y\n" + "M,red,TRUE,no\nF,blue,FALSE,yes\n" * 5, encoding="utf-8")
+    test.write_text("sex,colour,old,y\n" + "male,red,true,no\nfemale,green,false,yes\n" * 2, encoding="utf-8")
     notes = look(train, FileOptions(test=str(test))).notes
     assert notes == ["column 'sex': the test file has none of the training file's words, such as 'F'"]
     assert not look(train, FileOptions()).notes

@@ -113,7 +113,7 @@ class ColumnSummary:
             self.low, self.high = min(self.low, float(np.nanmin(numbers))), max(self.high, float(np.nanmax(numbers)))
         if self.words is not None:
             met = _different(texts, numbers[here], self.limit)
-            self.shared += len(met & self.trained)
+            self.shared += len(self.trained.intersection(map(label_key, met)))
             self.words = met if len(met := met | self.words) <= self.limit else None
 
     def _see_odd(self, texts: pd.Series[Any], source: Path) -> None:
@@ -213,7 +213,7 @@ def look_at_columns(files: Sequence[UserFile]) -> list[ColumnSummary]:
         check_same_columns(file, names)
         rows = 0
         for column in looked:
-            column.trained = frozenset(column.words or ())
+            column.trained = frozenset(map(label_key, column.words or ()))
         for piece in file.pieces():
             for i, column in enumerate(looked):
                 column.see(piece.iloc[:, i], file.path)
