@@ -37,10 +37,9 @@ from mpu_bench.selection.repetition import config_of, exports_of
 from mpu_bench.selection.rows import MIN_PER_CLASS, Data, Source
 from mpu_bench.selection.session import Session
 from mpu_bench.selection.target import BITS, Target
-from mpu_bench.texts import command, counted
+from mpu_bench.texts import counted
 
 _MIN_ROWS = 20
-_MAX_COLUMNS = 20  # that are left out, named
 _WRITTEN = {
     "report.html": "the answer on one page",
     "candidates.csv": "the table",
@@ -149,15 +148,8 @@ def _dataset(file: str, file_options: Mapping[str, Any]) -> tuple[str, dict[str,
         file_options = {**file_options, "missing": "median"}
         said = file_options_of(file_options, "try")
     dataset = options_of(Path(file), said, file, f"my-{name}" if name in catalog.names() else name)
-    left_out, notes = remarks(Path(file), said)
-    for column, why in left_out[:_MAX_COLUMNS]:
-        say(f"column '{column}' is left out: {why}")
-    if len(left_out) > _MAX_COLUMNS:
-        say(
-            f"and {len(left_out) - _MAX_COLUMNS:,} more columns are left out; {command('data', 'add', file)} lists them"
-        )
-    for note in notes:
-        say(f"warning: {note}")
+    for line in remarks(Path(file), said):
+        say(line)
     return *dataset, file_options
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class DatasetChoice:
     """A dataset as a config names it: the card, the options that override it, the label in tables, its classes.
 
-    Of a sweep over ``bipartitions`` every one is such a choice, and ``split`` names its positive classes.
+    Of a sweep over ``bipartitions`` every one is such a choice, and ``split`` names its positive classes. Of a user
+    file, ``remarks`` are what its user should read.
     """
 
     name: str
@@ -30,6 +31,7 @@ class DatasetChoice:
     label: str
     classes: tuple[str, ...]
     split: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:

@@ -180,7 +180,8 @@ def _user_file(node: Node) -> DatasetChoice:
     options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}
     try:
         name, card = file.options(folder, written.text or node.document.source)
-        return DatasetChoice(name, options | card, file.name or name, catalog.card(name, options | card).class_names)
+        classes, told = catalog.card(name, options | card).class_names, tuple(file.remarks(folder))
+        return DatasetChoice(name, options | card, file.name or name, classes, remarks=told)
     except DataError as error:
         raise node[FILE].error(str(error)) from None
 

@@ -413,7 +413,7 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
         As `read_config` takes it.
     options : RunOptions
     say : function
-        Called with which plugins are run.
+        Called with which plugins are run, and with what users should read of their files.
     load : float
         See `ChosenRuns`.
 
@@ -423,6 +423,8 @@ def choose(config: Config, options: RunOptions, say: Say, load: float = math.nan
     """
     keys = {name: value for name, value in vars(options).items() if name in File.model_fields}
     experiment = read_config(config, profile=options.profile, settings=list(options.settings), say=say, **keys)
+    for line in dict.fromkeys(line for dataset in experiment.datasets for line in dataset.remarks):
+        say(line)
     runs = plan.plan(experiment)
     return ChosenRuns(experiment, runs, plan.only(runs, list(options.only)), options=options, load=load)
 

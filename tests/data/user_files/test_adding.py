@@ -16,6 +16,8 @@ from mpu_bench.data.cards.schema import AnyCard, SvmlightCard, TableCard
 from mpu_bench.data.user_files import adding
 from mpu_bench.data.user_files.adding import FileOptions, card_text, look, name_of
 from mpu_bench.errors import DataError
+from mpu_bench.experiment import runner
+from mpu_bench.experiment.options import RunOptions
 
 TABLE = "age,color,id,y\n1,red,u1,no\n2,blue,u2,yes\n3,red,u3,no\n4,blue,u4,yes\n5,red,u5,no\n"
 
@@ -139,7 +141,12 @@ def test_columns_that_are_left_out_are_named_with_the_reason(tmp_path: Path) -> 
     path.write_text(f"id,x,void,dash,y\n{rows}", encoding="utf-8")
     added = look(path, FileOptions(missing="median"))
     assert added.left_out == [("id", "an identifier: nearly every row has a word of its own")]
-    assert adding.remarks(path, FileOptions(missing="median")) == (added.left_out, [])
+    left_out = ["column 'id' is left out: an identifier: nearly every row has a word of its own"]
+    assert adding.remarks(path, FileOptions(missing="median")) == left_out
+    config = {"name": "one", "dataset": {"file": str(path), "missing": "median"}, "solvers": ["dcd"]}
+    told: list[str] = []
+    runner.choose({**config, "stop": {"passes": 1}}, RunOptions(results=tmp_path), told.append)
+    assert told == left_out  # as `try` does
 
 
 @pytest.mark.parametrize("twice", [False, True])

@@ -36,11 +36,11 @@ from mpu_bench.data.user_files.tables import UserFile, open_table
 from mpu_bench.document import Label, MisfitError, Strict, shown
 from mpu_bench.errors import DataError, nearest
 from mpu_bench.preprocessing import label_key
-from mpu_bench.texts import listed, one_line
+from mpu_bench.texts import command, listed, one_line
 from mpu_bench.yaml_text import MAX_BYTES, Quoting, parse
 
 DEFAULT_SPLIT = 0.8
-_MAX_NAMED = 5
+_MAX_NAMED, _MAX_LEFT_OUT = 5, 20
 FREE = [
     "positive",
     "split",
@@ -248,8 +248,11 @@ def _notes(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], scale: st
         for column in columns
         if kinds[column.name] == "categorical" and column.trained and not column.shared
     ]
-    sizes = [max(abs(column.low), abs(column.high)) for column in columns if kinds[column.name] == "number"]
-    sizes = [size for size in sizes if size]
+    sizes = [
+        size
+        for column in columns
+        if kinds[column.name] == "number" and (size := max(abs(column.low), abs(column.high)))
+    ]
     if scale == "none" and sizes and max(sizes) / min(sizes) > _FAR_APART:
         notes.append(_far_apart(max(sizes) / min(sizes), "leave --scale none out"))
     return notes
@@ -382,9 +385,15 @@ class FileDataset(FileOptions):
 
     def options(self, folder: Path, origin: str) -> tuple[str, dict[str, Any]]:
         """Return what `options_of` does, of files that are found from a folder."""
+        return options_of(folder / self.file, self._said(folder), origin, self.name)
+
+    def remarks(self, folder: Path) -> list[str]:
+        """Return what `remarks` does, of files that are found from a folder."""
+        return remarks(folder / self.file, self._said(folder))
+
+    def _said(self, folder: Path) -> FileOptions:
         test = None if self.test is None else str(folder / self.test)
-        file_options = FileOptions(**self.model_dump(include=set(FileOptions.model_fields)) | {"test": test})
-        return options_of(folder / self.file, file_options, origin, self.name)
+        return FileOptions(**self.model_dump(include=set(FileOptions.model_fields)) | {"test": test})
 
 
 def options_of(path: Path, file_options: FileOptions, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:
@@ -415,8 +424,8 @@ def options_of(path: Path, file_options: FileOptions, origin: str, label: str | 
     return name, {catalog.CARD: {**card, "origin": origin}}
 
 
-def remarks(path: Path, file_options: FileOptions) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the columns of a file that are left out, each with the reason, and what else is to be told of it.
+def remarks(path: Path, file_options: FileOptions) -> list[str]:
+    """Return a line for each column of a file that is left out, with the reason, and for what else is to be told.
 
     Raises
     ------
@@ -424,7 +433,10 @@ def remarks(path: Path, file_options: FileOptions) -> tuple[list[tuple[str, str]
         As of `options_of`.
     """
     _, left_out, notes = _looked_at(path, file_options)
-    return [*left_out], [*notes]
+    lines = [f"column '{column}' is left out: {why}" for column, why in left_out[:_MAX_LEFT_OUT]]
+    if (more := len(left_out) - _MAX_LEFT_OUT) > 0:
+        lines.append(f"and {more:,} more columns are left out; {command('data', 'add', path)} lists them")
+    return [*lines, *(f"warning: {note}" for note in notes)]
 
 
 _Looked = tuple[str, list[tuple[str, str]], Sequence[str]]  # a card as JSON, the columns that are left out, notes

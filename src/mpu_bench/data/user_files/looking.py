@@ -327,9 +327,8 @@ def class_names(words: Collection[str]) -> dict[str, str]:
 
     Labels are numbers if all of them are, and none is a code such as 007.
     """
-    if all(is_number(word) and not _CODE.match(word) for word in words):
-        return {word: label_key(word) for word in words}
-    return {word: word for word in words}
+    are_numbers = all(is_number(word) and not _CODE.match(word) for word in words)
+    return {word: label_key(word) if are_numbers else word for word in words}
 
 
 def check_classes(classes: Sequence[str], rows: int, source: str, fix: str) -> None:

@@ -310,12 +310,10 @@ def _records(path: Path, blocks: Iterator[tuple[int, bytes]], separator: str) ->
 def _explained(error: str) -> str:
     """Return what csv finds wrong, in words that name the fix."""
     if "field larger" in error or "unexpected end" in error:
-        words = f"a quotation mark is not closed, or a cell has more than {_MAX_CELL_CHARACTERS:,} characters"
-    elif "new-line" in error:
-        words = "a line ends in CR alone; write line ends as LF or CRLF"
-    else:
-        words = "a quotation mark stands within a cell; write it twice, in a cell that is within quotation marks"
-    return words
+        return f"a quotation mark is not closed, or a cell has more than {_MAX_CELL_CHARACTERS:,} characters"
+    if "new-line" in error:
+        return "a line ends in CR alone; write line ends as LF or CRLF"
+    return "a quotation mark stands within a cell; write it twice, in a cell that is within quotation marks"
 
 
 def _lines(path: Path, blocks: Iterator[tuple[int, bytes]]) -> Iterator[str]:
