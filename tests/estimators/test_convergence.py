@@ -76,6 +76,11 @@ def test_a_fit_that_is_stopped_tells_the_gap_and_the_cure(name: str, raw: Any) -
     assert "as with MaxAbsScaler" in told
 
 
+def test_a_hard_margin_which_has_no_losses_is_not_cured_by_C(raw: Any) -> None:
+    _, (told,) = fitted(made("MPUClassifier", margin="hard", max_iter=1), StandardScaler().fit_transform(raw[0]), raw[1])
+    assert told.endswith("; take a larger max_iter or tol")
+
+
 @pytest.mark.parametrize("name", sorted(BOUNDED))
 def test_no_bound_is_for_those_who_ask_for_it(name: str) -> None:
     X, y = blobs(2, n=30)

@@ -236,11 +236,11 @@ def test_a_curve_ends_where_its_runs_end_though_no_two_end_at_one_checkpoint():
     assert (found["libsvm"].x, found["libsvm"].y) == ((2e5,), (pytest.approx(30),))  # of three runs, an end each
 
 
-def test_bands_say_of_how_many_runs_and_stay_above_zero():
-    curves = [each | {"test_error_std": 0.4, "count": 7} for each in long_way_down("sbp", 0.1)]
+def test_bands_say_of_how_many_runs_and_stay_between_0_and_100_percent():
+    curves = [each | {"test_error_std": 0.95, "count": 7} for each in long_way_down("sbp", 0.1)]
     series = make("test-error", [], curves + long_way_down("sdca", 0.1)).panels[0].series[0]
     assert series.runs == 7
-    assert min(series.low) == 0
+    assert (min(series.low), max(series.high)) == (0, 100)
 
 
 def test_a_config_names_the_figures_that_are_drawn():

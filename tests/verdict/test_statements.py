@@ -494,6 +494,19 @@ def test_one_noisy_place_of_an_axis_refutes_no_curve():
     assert "over the whole axis may be chance" in points[0].words
 
 
+def test_a_position_where_the_seeds_agree_by_chance_refutes_no_curve():
+    """There two standard errors are 0, and t would be infinite."""
+    other = dict.fromkeys(range(1, 41), 0.1)
+    mine = [
+        row | {"test_error_std": 0.02 * (place != 20)}
+        for place, row in zip(other, curve({place: 0.1 + 0.0158 * (place == 20) for place in other}), strict=True)
+    ]
+    rows = [run(solver=solver, seed=seed) for solver in ("sbp", "smo") for seed in range(10)]
+    verdict, points = judged(ERRS | {"kind": "below"}, rows, mine + curve(other, "smo", std=0.0))
+    assert verdict != Verdict.CONTRADICTED
+    assert "over the whole axis may be chance" in points[0].words
+
+
 def test_from_the_first_to_the_last_a_step_back_is_none():
     statement = {"kind": "falling", "quantity": "train_seconds", "along": "dataset", "of": {"solver": "fw"}}
     statement |= {"each": {"dataset": ["a", "b", "c"]}}

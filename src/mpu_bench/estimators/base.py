@@ -357,7 +357,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def _cure(self, stopped: str, X: Any) -> str:
         """Return what to do, most likely, where training did not come near the optimum."""
-        or_C = ", or take a smaller C" if "C" in self.get_params() else ""
+        has_losses = "C" in self.get_params() and vars(self).get("margin") != "hard"
+        or_C = ", or take a smaller C" if has_losses else ""
         if X is not None and (scales := scales_of(X)) is not None:
             scaler = "MaxAbsScaler" if is_sparse(X) else "StandardScaler"
             least, greatest = scales

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -246,7 +247,8 @@ def with_band(series: Series, points: Sequence[Row], quantity: str, axis: str = 
     y, off = series.y, [_scale(quantity) * (point.deviations.get(quantity) or 0.0) for point in points]
     if not any(off):
         return series
-    low, high = [max(a - b, 0.0) for a, b in zip(y, off, strict=True)], [a + b for a, b in zip(y, off, strict=True)]
+    most = 100.0 if quantity in DECLARED and DECLARED[quantity].is_share else math.inf
+    low, high = [[min(max(a + sign * b, 0.0), most) for a, b in zip(y, off, strict=True)] for sign in (-1, 1)]
     runs = max(point.count for point in points)
     return replace(series, low=tuple(low), high=tuple(high), runs=runs)
 
