@@ -266,6 +266,16 @@ def test_a_row_too_long_to_be_learned_takes_no_column() -> None:
     assert model._columns == {"a": 0}
 
 
+@pytest.mark.parametrize("ask", ["predict_one", "predict_proba_one", "predict_many", "predict_proba_many"])
+def test_a_score_that_is_not_finite_is_refused(ask: str) -> None:
+    model = river.Perceptron(kernel="linear", seed=0)
+    for number in (1.0, -1.0, 2.0):
+        model.learn_one({"a": number, "b": -number}, number > 0)
+    far = {"a": 1e308, "b": -1e308}
+    with pytest.raises(ValueError, match="row 1: its score is not finite"):
+        getattr(model, ask)(pd.DataFrame([far]) if ask.endswith("many") else far)
+
+
 def test_what_is_refused_takes_no_column() -> None:
     model = river.Perceptron(classes=["a", "b"], n_features=2)
     for x, y in (({"w": 1.0}, "typo"), ({"w": 1.0, "x": float("nan")}, "a")):

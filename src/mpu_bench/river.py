@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from mpu_bench import estimators
 from mpu_bench.core.counters import PRESENTED, UPDATES
-from mpu_bench.core.models import Model
+from mpu_bench.core.models import Model, finite_scores, labels_of
 from mpu_bench.core.rows import Dense
 from mpu_bench.estimators import online
 from mpu_bench.estimators.parameters import KnowsOldNames, as_value_error, check_types
@@ -132,7 +132,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         """Return the label of one example; None before anything is learned. A name never seen counts as absent."""
         if self._learner is None:
             return None
-        return self.classes[int(self._present_model().labels(Dense(self._row(x, new_names=False)))[0])]
+        return self.classes[int(labels_of(self._scores(self._row(x, new_names=False)))[0])]
 
     def predict_proba_one(self, x: Mapping[Any, Any], **_: Any) -> dict[Any, float]:
         """Return the probability of every label for one example; all alike before anything is learned."""
@@ -149,7 +149,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
         """Return the label of every example; None before anything is learned."""
         if self._learner is None:
             return pd.Series([None] * len(X), X.index, object)
-        labels = self._present_model().labels(Dense(self._rows(X)))
+        labels = labels_of(self._scores(self._rows(X)))
         return pd.Series([self.classes[index] for index in labels], X.index)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
@@ -159,7 +159,12 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
     def _probabilities(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._learner is None:
             return np.full((len(rows), len(self.classes)), 1 / len(self.classes))
-        return self._learner._recent.sigmoids.probabilities(self._present_model().scores(Dense(rows)))
+        return self._learner._recent.sigmoids.probabilities(self._scores(rows))
+
+    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of rows; raise ValueError where one is not finite."""
+        with as_value_error():
+            return finite_scores(self._present_model().scores(Dense(rows)))
 
     def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
         return np.concatenate([np.zeros((0, self.n_features)), *(self._row(x, False) for x in _records(X))])
