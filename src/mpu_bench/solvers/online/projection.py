@@ -106,7 +106,7 @@ def _solve(projection, m):
     if left <= 0.0 < k_xx:
         raise DataError(
             "projection: the kernel values of the vectors are too similar, as where features are far from 0 for"
-            " their differences; shift and scale the features, or take maintenance: merging"
+            " their differences; shift and scale the features, or take another maintenance"
         )
     return max(left, k_xx * _JITTER, _TINY)
 
