@@ -15,7 +15,7 @@ from mpu_bench.config.sentences import sentences
 from mpu_bench.published import table
 from mpu_bench.quantities import Ending
 from mpu_bench.verdict.claims import of_claims
-from mpu_bench.verdict.pairs import Difference, p_value_of
+from mpu_bench.verdict.pairs import Difference, difference, p_value_of
 from mpu_bench.verdict.points import Evidence, Point, points_of
 from mpu_bench.verdict.statements import p_value_over, verdict_of
 from mpu_bench.verdict.verdict import Verdict
@@ -390,6 +390,9 @@ def test_an_every_over_many_points_is_refuted_by_noise_more_often():
     assert p_value_over([supporting]) is None
     assert p_value_of(Difference(-1.0, None, 1)) is None
     assert p_value_of(Difference(-1.0, 0.0)) == 0.0  # where nothing is random
+    of, than = {("", 0): 0.3, ("", 1): 0.3}, {("", 0): 0.2, ("", 1): 0.2}
+    assert p_value_of(difference(of, than, (True, True))) == 0.0
+    assert p_value_of(difference(of, than, (False, False))) == 0.25  # the seeds agree by chance
 
 
 def test_a_refuted_claim_says_whether_that_may_be_noise():

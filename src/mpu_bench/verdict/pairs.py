@@ -103,7 +103,10 @@ def _at_seeds_of(
 
 
 class Difference(NamedTuple):
-    """A mean, of values or of differences, and its standard error, None where it cannot be known; of how many pairs."""
+    """A mean, of values or of differences, and its standard error, None where it cannot be known.
+
+    Of how many pairs it is; of none where nothing is random.
+    """
 
     mean: float
     error: float | None
@@ -125,7 +128,7 @@ def difference(of: Mapping[Any, float], than: Mapping[Any, float], certain: tupl
     if not differences:
         return unpaired(mean_of(of.values()), mean_of(than.values()))
     apart = mean_of(differences)
-    return apart._replace(error=0.0 if all(certain) else apart.error, pairs=len(differences))
+    return apart._replace(error=0.0) if all(certain) else apart._replace(pairs=len(differences))
 
 
 def mean_of(values: Collection[float]) -> Difference:
@@ -145,4 +148,6 @@ def p_value_of(of: Difference | None) -> float | None:
 
     if of is None or of.error is None or (of.error and of.pairs < 2):
         return None
+    if not of.error and of.pairs:  # pairs that agree by chance, of which only the signs say something
+        return 2.0**-of.pairs if of.mean < 0 else 1.0
     return float(stdtr(of.pairs - 1, of.mean / of.error)) if of.error else float(of.mean >= 0)
