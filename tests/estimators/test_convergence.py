@@ -76,8 +76,9 @@ def test_a_fit_that_is_stopped_tells_the_gap_and_the_cure(name: str, raw: Any) -
     assert "as with MaxAbsScaler" in told
 
 
-def test_a_hard_margin_which_has_no_losses_is_not_cured_by_C(raw: Any) -> None:
-    _, (told,) = fitted(made("MPUClassifier", margin="hard", max_iter=1), StandardScaler().fit_transform(raw[0]), raw[1])
+def test_a_hard_margin_has_no_losses_for_a_smaller_weight(raw: Any) -> None:
+    scaled = StandardScaler().fit_transform(raw[0])
+    _, (told,) = fitted(made("MPUClassifier", margin="hard", max_iter=1), scaled, raw[1])
     assert told.endswith("; take a larger max_iter or tol")
 
 

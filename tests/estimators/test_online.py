@@ -255,7 +255,7 @@ def test_nothing_is_learned_after_an_error_within_a_row() -> None:
     X, y = blobs(2)
     model = made("BudgetedPegasosClassifier", maintenance="projection", gamma=1.0).partial_fit(X, y, classes=[0, 1])
     scores = model.decision_function(X)
-    with pytest.raises(ValueError, match="are too similar.*or take another maintenance$"):  # which every kernel has
+    with pytest.raises(ValueError, match=r"are too similar.*or take another maintenance$"):  # which every kernel has
         model.partial_fit(X + 3e8, y)
     for loaded in (model, pickle.loads(pickle.dumps(model))):
         with pytest.raises(ValueError, match="an error ended learning within a row; start over with fit"):
