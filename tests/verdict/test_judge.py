@@ -139,6 +139,12 @@ def test_a_ratio_rests_on_three_runs_of_each_side() -> None:
     assert (two.verdict, two.remark) == (Verdict.INCONCLUSIVE, "2 of 3 runs whose seconds count")
 
 
+def test_runs_that_agree_by_chance_have_no_p() -> None:
+    found = judge_value(Sample(92.0), Sample(90.0, 0.0, 5), 0.3, PERCENT)
+    assert (found.verdict, found.p_value) == (Verdict.NOT_REPRODUCED, None)
+    assert found.remark == "all runs came out the same: no test"
+
+
 @pytest.mark.parametrize("scatter", [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)])
 def test_a_ratio_that_scatters_is_not_refuted_by_chance(scatter: tuple[float, float]) -> None:
     """Whether by our runs or by printed deviations."""

@@ -291,7 +291,7 @@ def _judged(published: Sample, measured: Sample, floor: float, tolerance: Tolera
     if is_within(off, allowed):
         return Judgement(Verdict.REPRODUCED, allowed)
     if not error:
-        return Judgement(Verdict.NOT_REPRODUCED, allowed, 0.0)
+        return Judgement(Verdict.NOT_REPRODUCED, allowed, remark="all runs came out the same: no test")
     has_spread = published.deviation is not None and published.runs > 1
     freedom = [measured.runs - 1, published.runs - 1] if has_spread else [measured.runs - 1]
     shares = [square / sum(squares) for square in reversed(squares)] if has_spread else [1.0]
