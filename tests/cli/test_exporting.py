@@ -229,6 +229,7 @@ def test_what_a_device_takes_is_measured_or_estimated(called, models: Path, monk
         assert "ms (1.5 cycles an instruction at 16 MHz, an estimate)" in said
         assert "bytes by arm-none-eabi-size, stack and instructions counted in qemu (microbit)" in said
         assert "cortex-m0: 50 of 50 labels agree on the device" in said
+        assert "--device" not in said  # advice that was followed
         said = called("export-c", "linear.mpu", "--out", "linear.c", "--device", "cortex-m4")[1]
         assert "qemu (mps2-an386)" in said
         assert "labels agree on the device" not in said  # of rows that were made up

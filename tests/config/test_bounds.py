@@ -56,10 +56,10 @@ def test_very_many_are_counted() -> None:
             "line 4: kernel.polynomial: has 1,000,000 combinations of values",
         ),
         (TUNED + "folds: 1_000_000_000}", "line 4: tune.folds: must be less than or equal to 20000"),
-        (TUNED + "folds: 20_000}", "line 4: tune: has 60,000 trials"),
+        (TUNED + "folds: 20_000}", "line 4: tune: has 60,000 tuning runs"),
         (TUNED + "folds: 10, repeats: 1_000_000_000}", "line 4: tune.repeats: must be less than or equal to 20000"),
-        (TUNED + "folds: 10, repeats: 5_000}", "line 4: tune: has 150,000 trials"),
-        (TUNED + "folds: 10, repeats: 1000, C2: [1, 2, 3, 4]}", "line 4: tune: has 120,000 trials"),
+        (TUNED + "folds: 10, repeats: 5_000}", "line 4: tune: has 150,000 tuning runs"),
+        (TUNED + "folds: 10, repeats: 1000, C2: [1, 2, 3, 4]}", "line 4: tune: has 120,000 tuning runs"),
         (f"{TUNED}holdout: 0.3, {', '.join(f'C{key}: [1]' for key in range(20))}}}", "tune: has 21 parameters"),
         (
             "solvers:\n  - mpu: {passes: [1, 2, 3, 4]}\ntune: {C: [1, 2, 3], folds: 2000}",

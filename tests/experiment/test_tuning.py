@@ -89,8 +89,8 @@ def test_a_tuner_tries_for_all(read) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tune: {C: [1]}", "say on what, by one of holdout: 0.3, folds: 5, or on_test_set: true"),
-        ("tune: {C: [1], holdout: 0.3, folds: 5}", "say on what"),
+        ("tune: {C: [1]}", "needs a validation set: give one of holdout: 0.3, folds: 5, or on_test_set: true"),
+        ("tune: {C: [1], holdout: 0.3, folds: 5}", "needs a validation set"),
         ("tune: {C: [1], holdout: 1}", "line 3: tune.holdout"),
         ("tune: {C: [1], holdout: 0.0}", "tune.holdout: must be greater than 0"),
         ("tune: {C: [1], folds: 1}", "tune.folds: must be greater than or equal to 2"),

@@ -77,7 +77,7 @@ def export_c(
         say(f"written: {out}: int {source.name}_predict(row) and void {source.name}_scores(row, scores)")
     if with_test:
         say(f"also written: {', '.join(path.name for path in [*texts][1:])}")
-    _tell_sizes(source)
+    _tell_sizes(source, "" if device else "; for flash, RAM and time on a device: --device cortex-m0")
 
 
 def export_onnx(model: Path, out: Path, check: str | None, home: DataDirectory, *, force: bool) -> None:
@@ -195,9 +195,9 @@ def _check_device(costs: Footprint, device: Device, rows: RowsAtHand | None) -> 
             raise typer.Exit(FAILED)
 
 
-def _tell_sizes(source: Source) -> None:
+def _tell_sizes(source: Source, advice: str) -> None:
     say(f"flash: {source.constant_bytes:,} bytes of constants; RAM: {source.array_bytes:,} bytes of stack arrays")
     words = {"multiply_adds": "multiply-adds", "exponentials": "exponentials", "cosines": "sines and cosines"}
     shown = [name for name in words if source.counts.get(name) or name == "multiply_adds"]
     counts = [f"{source.counts[name]:,} {words[name]}" for name in shown]
-    say(f"per prediction: {', '.join(counts)}; for flash, RAM and time on a device: --device cortex-m0")
+    say(f"per prediction: {', '.join(counts)}{advice}")

@@ -36,7 +36,7 @@ def combinations(value: Any) -> int:
 def check_trials(tried: Mapping[str, Any], splits: int, node: Node) -> None:
     """Reject a tuning of too many parameters, or by too many runs."""
     _check_bound(len(tried), "parameters", MAX_TUNED, node)
-    _check_bound(combinations(tried) * splits, "trials", MAX_RUNS, node)
+    _check_bound(combinations(tried) * splits, "tuning runs", MAX_RUNS, node)
 
 
 def _swept(node: Node) -> int:

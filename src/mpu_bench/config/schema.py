@@ -204,7 +204,7 @@ class Tune(Strict):
     @model_validator(mode="after")
     def _says_on_what(self) -> Self:
         if (self.holdout is not None) + (self.folds is not None) + self.on_test_set != 1:
-            raise ValueError("say on what, by one of holdout: 0.3, folds: 5, or on_test_set: true")
+            raise ValueError("needs a validation set: give one of holdout: 0.3, folds: 5, or on_test_set: true")
         return self
 
 

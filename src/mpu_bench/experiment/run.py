@@ -92,7 +92,7 @@ class Run:
         if solver.tuning is not None:
             words["tuned"] = f"tuned: {', '.join(solver.tuning.names)}"
         if self.trial is not None:
-            words["trial"] = f"trial: {self.trial}"
+            words["trial"] = f"tuning run: {self.trial}"
         return words
 
 
