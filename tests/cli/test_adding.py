@@ -159,7 +159,7 @@ def test_names_of_the_project_are_its_own(mine: Path, called: Call) -> None:
         (["--scale", "log"], "--scale: must be 'none', 'standard' or 'unit-interval'"),
         (["--missing", "zero"], "--missing: must be 'refuse', 'median' or 'drop'"),
         (["--test", "none.csv"], "none.csv: cannot be read: No such file or directory"),
-        (["--test", "mine.csv", "--split", "0.5"], "the test part comes from a file of its own"),
+        (["--test", "mine.csv", "--split", "0.5"], "the test set comes from a separate file"),
         (["--label", "age"], "different numbers suggest regression"),
         (["--separator", "||"], "--separator: "),
         (["--first-index", "0"], "is a table, to which 'first_index' does not apply"),

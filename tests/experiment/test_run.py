@@ -32,6 +32,6 @@ def test_the_names_of_a_plan_are_as_many_as_its_runs(read: Callable[[str], Exper
     runs = plan.plan(read(text))
     names = [Names(runs).of(run) for run in runs]
     assert len(set(names)) == len(names) == 4
-    assert [name for name in names if "trial" in name] == [
+    assert [name for name in names if "tuning run" in name] == [
         f"checkerboard dcd C={C} seed=0 tuning run: hold-out 0.3" for C in (1, 10)
     ]

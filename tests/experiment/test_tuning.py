@@ -191,7 +191,7 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     (row,) = summary.summarize(records, [])
     assert row.chosen == tuned[0].chosen
     assert row.count == 2
-    assert any(line.startswith("chosen: the best of C of 1e-07") for line in table.remarks(records, [], []))
+    assert any(line.startswith("chosen: the best C of 1e-07") for line in table.remarks(records, [], []))
     assert execute(DCD)[1] == []
     _, more = execute(DCD.replace("0.1]", "0.1, 1]"))
     assert sum("trial" in run for run in more) == 1

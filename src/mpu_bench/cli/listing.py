@@ -171,8 +171,16 @@ def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
     described = describe(card, home)
     rows = [
         (card.name, card.title),
-        ("papers", ", ".join(card.papers)),
-        *((key, words) for key, words in (("cite", card.cite), ("licence", card.licence), ("", card.note)) if words),
+        *(
+            (key, words)
+            for key, words in (
+                ("papers", ", ".join(card.papers)),
+                ("cite", card.cite),
+                ("licence", card.licence),
+                ("", card.note),
+            )
+            if words
+        ),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
         *((file.label, "\n".join(_sources(file))) for file in card.remote_files),

@@ -64,10 +64,10 @@ def check_solver(
             solver = finding.solver
             terminal.print(f"{solver} of {file.name}", style="bold")
         count, failed = count + 1, failed + (not finding.holds)
-        word, style = ("holds", "") if finding.holds else ("FAILS", "bold red")
+        word, style = ("passes", "") if finding.holds else ("FAILS ", "bold red")
         terminal.tell(f"  {word}  {finding.promise}" + (f": {finding.said}" if finding.said else ""), style or None)
         for line in finding.traceback.splitlines():
-            terminal.tell(f"         {line}")
+            terminal.tell(f"          {line}")
     terminal.tell(f"{failed} of {count} tests fail" if failed else f"all {count} tests pass")
     if failed:
         raise typer.Exit(FAILED)

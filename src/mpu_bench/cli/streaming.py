@@ -119,7 +119,7 @@ def _print(stream: Stream, name: str) -> None:
     """Print the table, the choice, and how far the metric moved along the stream."""
     words, chosen, windows = METRICS[stream.metric], stream.chosen, stream.windows
     last = windows[-1][2] - windows[-1][1] + 1 if windows else stream.rows
-    headings = ["classifier", f"{words}, %", f"last {last:,} rows", "a row", "support vectors", "settings"]
+    headings = ["classifier", f"{words}, %", f"last {last:,} rows", "time per row", "support vectors", "settings"]
     every = sorted((*stream.contenders, *stream.references), key=lambda classifier: -classifier.value(stream.metric))
     rows = [
         (
@@ -157,4 +157,4 @@ def _details(stream: Stream, track: Track) -> tuple[str, str, str]:
         return "", "", ""
     leader = track.leader(stream.metric)
     settings = " ".join(f"{name}={value:.3g}" for name, value in leader.setting.items())
-    return f"{1e6 * leader.seconds / stream.rows:.3g} µs", f"{leader.vectors:,}", settings
+    return f"{1e6 * leader.seconds / stream.rows:.3g} µs", f"{leader.vectors:,}" if leader.vectors else "", settings

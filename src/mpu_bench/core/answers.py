@@ -88,7 +88,9 @@ def measures(solver: Solver, state: Any) -> Measures:
     """
     returned: object = solver.measures(state)
     if not isinstance(returned, Measures):
-        raise SolverError(f"{solver.name}: measures() returns {shown(returned)}; it must return core.solver.Measures")
+        raise SolverError(
+            f"{solver.name}: measures() returns {shown(returned)}; it must return Measures of mpu_bench.solver"
+        )
     numbers = {}
     for name, value in returned.by_name().items():
         numbers[name] = _number(value)
@@ -141,8 +143,8 @@ def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
     missing = [name for name in ("linear", "support_vectors", "scores", "labels") if not hasattr(returned, name)]
     if missing:
         raise SolverError(
-            f"{solver.name}: model() returns {shown(returned)}, which has no {missing[0]}; it must return a "
-            "core.models.Model"
+            f"{solver.name}: model() returns {shown(returned)}, without {missing[0]}; return a model, such as "
+            "LinearModel or KernelModel of mpu_bench.solver"
         )
     return returned  # type: ignore[no-any-return]
 

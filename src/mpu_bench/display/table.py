@@ -137,7 +137,7 @@ def _changes(records: Sequence[Record]) -> list[str]:
 
 
 def _tuning_remark(record: Record) -> str:
-    chosen = f"chosen: the best of {record.tuned}"
+    chosen = f"chosen: the best {record.tuned}"
     if record.tuned_on_test:
         return f"{chosen}: CHOSEN ON THE TEST SET, so these errors are too low"
     return f"{chosen}; tuning took the seconds in column tune_seconds of table.csv, which are not included here"

@@ -25,7 +25,7 @@ def table(outcome: Outcome) -> Table:
     """Return the candidates, the best on the test set first; while that is not known, on the validation set."""
     words = METRICS[outcome.metric]
     headings = ["classifier", *_measured(outcome, f"{words}, %", "error, %"), f"validation {words}, %", "rows",
-                "training s", "prediction", "support vectors", "bytes",
+                "training s", "prediction", "support vectors", "size",
                 *([] if outcome.target is None else ["flash", "RAM", "instructions", "form"]), "settings",
                 ""]  # fmt: skip
     rows = [_cells(outcome, row) for row in best_first(outcome)]

@@ -147,7 +147,7 @@ def plot(
         If the results have no data for it, or the files cannot be written.
     """
     for form in forms:
-        check_known(form, FORMS, f"no form of figures '{form}'")
+        check_known(form, FORMS, f"no figure format '{form}'")
     drawable = figures_of(results, name, against)
     folder = out or results / FOLDER
     drawings = {figure.name: drawn(figure, forms, style) for figure in drawable}

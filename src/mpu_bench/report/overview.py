@@ -42,7 +42,7 @@ SENTENCES = "sentences"  #: the table of what a paper says in words
 _BESIDES = {  # what says nothing of a paper, in words
     FACT: "sizes of datasets ({reproduced} of {all} reproduced)",
     SET: "numbers that the configs set ({all})",
-    RECOMPUTED: "tests recomputed from printed numbers ({reproduced} of {all} reproduced)",
+    RECOMPUTED: "tests recomputed from reported numbers ({reproduced} of {all} reproduced)",
 }
 
 

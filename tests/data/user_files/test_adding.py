@@ -61,7 +61,7 @@ def test_what_was_wished(table: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["split", "seed"])
 def test_rows_of_a_test_file_are_not_drawn(key: str) -> None:
-    with pytest.raises(ValueError, match=f"the test part comes from a file of its own; leave '{key}' or 'test' out"):
+    with pytest.raises(ValueError, match=f"the test set comes from a separate file; leave '{key}' or 'test' out"):
         FileOptions.model_validate({"test": "test.csv", key: 0.5 if key == "split" else 1})
 
 

@@ -272,7 +272,7 @@ class _FileCard(_Splittable):
     @model_validator(mode="after")
     def _has_one_test_part(self) -> Self:
         if self.split is not None and self.test:
-            raise MisfitError("split", "the test part comes from elsewhere, there is nothing to split")
+            raise MisfitError("split", "the test set comes from a separate file, there is nothing to split")
         return self
 
     def _used_files(self) -> set[str]:

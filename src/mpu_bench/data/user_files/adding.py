@@ -51,9 +51,9 @@ FREE = [
 _FAR_APART = 1000  #: how much the columns of unscaled data may differ before a linear solver takes long
 _DENSE_BYTES, _DENSE_FROM = 1 << 30, 0.1  # of rows that may be scaled
 _HEAD = """\
-# Written by the following command, which may be given again when the file has changed:
+# Written by this command; run it again when the file has changed:
 # {command}
-# What a column was taken for may be changed here: number, categorical or omitted; one is the label.
+# You may change the kind of a column: number, categorical or omitted. One is the label.
 """
 
 
@@ -87,7 +87,7 @@ class FileOptions(Strict):
     def _has_one_test_part(self) -> Self:
         for key in ("split", "seed"):
             if self.test is not None and getattr(self, key) is not None:
-                raise MisfitError(key, f"the test part comes from a file of its own; leave '{key}' or 'test' out")
+                raise MisfitError(key, f"the test set comes from a separate file; leave '{key}' or 'test' out")
         return self
 
 
@@ -278,7 +278,7 @@ def _common(kind: str, files: Sequence[UserFile], file_options: FileOptions, cou
         names[1] = f"test-{names[1]}"
     part = 1 - (file_options.split or DEFAULT_SPLIT)
     return {
-        "title": f"{files[0].path.name}, a file of one's own",
+        "title": f"{files[0].path.name}, a user file",
         "kind": kind,
         "files": {name: {"path": os.path.abspath(file.path)} for name, file in zip(names, files, strict=True)},  # noqa: PTH100
         "train": names[0],

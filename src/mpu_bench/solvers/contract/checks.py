@@ -147,7 +147,7 @@ def _refused(words: str, what: str) -> Iterator[None]:
     try:
         yield
     except UserError as refusal:
-        demand(words in str(refusal), f"start() refuses {what} with other words: {refusal}")
+        demand(words in str(refusal), f"start() rejects {what} with another message: {refusal}")
     else:
         raise BrokenContractError(f"start() accepts {what}; call self.check(problem, kernel) first")
 
@@ -172,7 +172,8 @@ def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = Non
             type(solver)(**(parameters | {name: value}))
         except UserError as refusal:
             demand(
-                f"{solver.name}: {name} is" in str(refusal), f"{name}={value} is refused with other words: {refusal}"
+                f"{solver.name}: {name} is" in str(refusal),
+                f"{name}={value} is rejected with another message: {refusal}",
             )
         else:
             raise BrokenContractError(
@@ -188,11 +189,11 @@ def refuses_parameters_out_of_range(solver: Solver, _kernel: Kernel | None = Non
 def is_a_function_of_the_seed(solver: Solver, kernel: Kernel, problem: Problem) -> Answer:
     """Demand that two runs with one seed come to the same, bit for bit; of a deterministic solver with any seed."""
     first, again = (_reached(solver, run(solver, kernel, problem)[0], problem) for _ in range(2))  # copied one by one
-    message = "two runs with one seed do not come to the same"
+    message = "two runs with one seed differ"
     _demand_same_reached(first, again, message, "; draw random numbers from the seed alone")
     if solver.deterministic:
         other = _reached(solver, run(solver, kernel, problem, seed=4)[0], problem)
-        message = "it says deterministic = True, and runs with two seeds do not come to the same"
+        message = "it says deterministic = True, and runs with two seeds differ"
         _demand_same_results(first, other, message)
     return None
 
@@ -213,7 +214,7 @@ def slices_equal_one_long_advance(solver: Solver, kernel: Kernel, problem: Probl
         exact = used == size or (sliced == Status.DONE and used <= size)
         demand(exact, f"an advance by {size} examples presents {used}; it must stop where `until` says: reached()")
         left -= size
-    message = "slices do not come to what one long advance does"
+    message = "slices differ from one long advance"
     _demand_same_reached(whole, _reached(solver, state, problem), message)
     demand(sliced == status, f"one long advance ends with {status.name}, slices with {sliced.name}")
     return None
@@ -234,7 +235,7 @@ def slices_by_evaluations_equal_one_long_advance(solver: Solver, kernel: Kernel,
         if status == Status.RUNNING and state.counters[PRESENTED] < whole.counters[PRESENTED]:
             demand(used >= _EVALUATIONS, f"an advance by {_EVALUATIONS} kernel evaluations ends after {used}")
         demand(used or state.counters[PRESENTED] > before[1], "an advance by kernel evaluations changes no counter")
-    message = "slices by kernel evaluations do not come to what one long advance does"
+    message = "slices by kernel evaluations differ from one long advance"
     _demand_same_reached(whole, _reached(solver, state, problem), message)
     return None
 
@@ -281,7 +282,7 @@ def counters_are_sane(solver: Solver, kernel: Kernel, problem: Problem) -> Answe
     counters = state.counters
     demand(isinstance(counters, np.ndarray) and counters.dtype == np.int64, "counters must be new_counters(), of int64")
     counts = dict(zip(NAMES, map(int, counters), strict=True))
-    demand(counts["presented"], "no example was counted as presented")
+    demand(counts["presented"], "no example was counted as seen (PRESENTED)")
     demand(counters[STEPS] <= counters[UPDATES], f"there are more steps than updates: {counts}")
     computed = counters[KERNEL_COMPUTED] <= counters[KERNEL_EVALUATIONS]
     demand(computed, f"more kernel values are computed than asked for: {counts}")
@@ -317,7 +318,7 @@ def test_rows_change_nothing(solver: Solver, kernel: Kernel, problem: Problem) -
         shown = replace(problem, test=test, test_labels=labels)
         reached = _reached(solver, run(solver, kernel, shown)[0], problem)
         advice = "; learn from problem.train and problem.labels alone"
-        _demand_same_results(alone, reached, "runs with other test rows do not come to the same", advice)
+        _demand_same_results(alone, reached, "runs with other test rows differ", advice)
     return None
 
 
@@ -426,7 +427,7 @@ def all_kinds_of_rows_agree(solver: Solver, kernel: Kernel) -> Answer:
     dense, *others = _scores_on(_KINDS, toys.binary(agree=True), solver, kernel)
     for kind, scores in zip(_KINDS[1:], others, strict=True):
         near = np.allclose(scores, dense, rtol=1e-6, atol=1e-6)
-        demand(near, f"{kind} rows give other scores than dense ones; work by the functions of core.rows")
+        demand(near, f"{kind} rows give other scores than dense ones; compute with dot() and add() of mpu_bench.solver")
     return None
 
 
@@ -434,7 +435,7 @@ def single_and_double_rows_agree(solver: Solver, kernel: Kernel) -> Answer:
     """Demand nearly the same scores from rows in single and in double precision."""
     single, double = _scores_on(("dense", "dense64"), toys.real(), solver, kernel)
     near = np.allclose(double, single, rtol=1e-4, atol=1e-4)
-    demand(near, "rows in single and in double precision give other scores; add up in double")
+    demand(near, "rows in single and in double precision give other scores; sum in double precision")
     return None
 
 
@@ -467,16 +468,16 @@ class Check:
 CHECKS = {
     check.function.__name__: check
     for check in (
-        Check("refuses problems of one class, or without examples", refuses_meaningless_problems),
-        Check("refuses kernels and classes that it cannot use", refuses_other_kernels_and_classes),
-        Check("refuses parameters outside of their ranges", refuses_parameters_out_of_range),
+        Check("rejects problems of one class, or without examples", refuses_meaningless_problems),
+        Check("rejects kernels and classes that it cannot use", refuses_other_kernels_and_classes),
+        Check("rejects parameters outside their ranges", refuses_parameters_out_of_range),
         Check("the same seed gives the same result", is_a_function_of_the_seed, _KINDS),
-        Check("slices of any size come to what one long advance does", slices_equal_one_long_advance, _KINDS),
+        Check("slices of any size give the same as one long advance", slices_equal_one_long_advance, _KINDS),
         Check("so do slices by kernel evaluations", slices_by_evaluations_equal_one_long_advance, ("dense",)),
         Check("it ends as it says, and nothing changes after that", nothing_changes_once_done, ("dense",)),
-        Check("its counters only grow, and go together", counters_are_sane, ("dense",)),
+        Check("its counters only grow, and are consistent", counters_are_sane, ("dense",)),
         Check("it leaves the problem as it is", leaves_the_problem_alone, _KINDS),
-        Check("test rows change nothing, which no run shows it", test_rows_change_nothing, ("dense",)),
+        Check("test rows, which no run passes to it, change nothing", test_rows_change_nothing, ("dense",)),
         Check("model and measures change nothing and are finite", model_and_measures_change_nothing, ("dense",)),
         Check("a model stays as it is while the solver goes on", model_is_no_view_of_the_state),
         Check("it separates as many classes as it says", separates_three_classes),
