@@ -65,7 +65,7 @@ def test_names_are_listed_without_importing_the_package(call, package: Path) -> 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("mistaken", "is not a subclass of mpu_bench.core.solver.Solver with a name"),
+        ("mistaken", "is not a subclass of mpu_bench.solver.Solver with a name"),
         ("absent", "brought.absent:X cannot be imported: ModuleNotFoundError: No module named 'brought.absent'"),
         ("renamed", "the class calls itself 'theirs'; its entry point must have the same name"),
     ],

@@ -67,6 +67,7 @@ def test_a_file_becomes_a_table_a_picture_a_model_and_a_config(
     assert (folder / "front.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<svg" in page
+    assert 'role="img" aria-label="error, % of each classifier against the bytes of its model"' in page
     assert f"take {chosen['name']} (" in page
     assert (folder / "model.onnx").stat().st_size > 100
     assert "int model_predict(" in (folder / "model.c").read_text(encoding="utf-8")

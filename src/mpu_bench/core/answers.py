@@ -69,7 +69,7 @@ def counts(solver: Solver, state: Any, before: Sequence[int] = (0,) * len(counte
     if not isinstance(returned, np.ndarray) or returned.shape != (len(counters.NAMES),) or returned.dtype != np.int64:
         raise SolverError(
             f"{solver.name}: the state's counters are {shown(returned)}; they must be an array of "
-            f"{len(counters.NAMES)} int64, as core.counters.new_counters() makes it"
+            f"{len(counters.NAMES)} int64, as new_counters() of mpu_bench.solver makes it"
         )
     now: tuple[int, ...] = tuple(returned.tolist())
     for name, number, last in zip(counters.NAMES, now, before, strict=True):

@@ -257,7 +257,7 @@ def _solver_classes(module: ModuleType, path: Path) -> list[type[Solver]]:
     if not classes:
         why = "; ".join(f"class {subclass.__name__} has no name = '...'" for subclass in subclasses)
         raise ConfigError(
-            f"{path}: defines no solver: a subclass of mpu_bench.core.solver.Solver with a name"
+            f"{path}: defines no solver: a subclass of mpu_bench.solver.Solver with a name"
             + (f" ({why})" if why else "")
         )
     known: dict[str, type[Solver]] = {}
@@ -284,7 +284,7 @@ def check_class(solver: Any, where: str) -> None:
     ConfigError
     """
     if not isinstance(solver, type) or not issubclass(solver, Solver) or not hasattr(solver, "name"):
-        raise ConfigError(f"{where}: is not a subclass of mpu_bench.core.solver.Solver with a name")
+        raise ConfigError(f"{where}: is not a subclass of mpu_bench.solver.Solver with a name")
     if "name" in [field.name for field in dataclasses.fields(solver)]:
         raise ConfigError(f"{where}: name is annotated and so a parameter; write name = '...' without a type")
     check_name(solver.name, where)
