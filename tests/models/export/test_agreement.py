@@ -117,7 +117,7 @@ def test_steps_on_tables_are_in_the_file() -> None:
     assert not in_float(model, frame()).differ
     assert in_integers(model, frame()).share > 0.99
     text = float_source(portable(model), "m").text
-    assert "[0] age: a number, NaN where it is missing, 38 is taken then" in text
+    assert "[0] age: a number, NaN if missing, which counts as 38" in text
     assert "m_sort_of_work_self = 1" in text
     augmented = SavedModel(linear(), Classes.of([0, 1]), 5, TABLE.model_copy(update={"columns": TABLE.columns[1:]}))
     more = augmented.preprocessing.model_copy(update={"augment": 1.0})  # type: ignore[union-attr]

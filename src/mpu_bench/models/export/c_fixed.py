@@ -38,8 +38,8 @@ _ONE = 32768  # a probability of 1
 _VOTE_POWER, _MAX_TERM = 16, 1 << 13  # of a vote; of what a fraction of it is made of
 _LARGEST_Z = 1 << 18
 _ROUNDING = (
-    "Integers of 16 and 32 bits alone; >> of a negative number must keep its sign, as on all usual processors.",
-    "Numbers of a row are multiplied by the power of two of their column; beyond -32767 to 32767 cut them off.",
+    "Only integers of 16 and 32 bits; >> of a negative number must keep its sign, as on all usual processors.",
+    "Multiply each number of a row by the power of two of its column, and limit it to -32767 to 32767.",
 )
 
 

@@ -100,8 +100,8 @@ def float_source(model: Portable, name: str) -> Source:
 
 
 _ROUNDING = (
-    "Everything is computed in single precision, in the order of mpu-bench, which scores in double precision: scores",
-    "differ by rounding, and a label only where two scores are as near to each other as that.",
+    "This file computes in single precision, in the order of mpu-bench, which computes scores in double precision.",
+    "Scores differ by rounding. A label differs only where two scores are that close to each other.",
 )
 
 _FAR_COLUMNS = (
@@ -127,7 +127,7 @@ def heading(model: Portable, name: str, numbers: str, rounding: tuple[str, ...],
             ]
             shown += f": a code, {', '.join(pairs[:8])}{', ...' if len(pairs) > 8 else ''}; -1 for any other word"
         elif isinstance(model.saved.preprocessing, Table):
-            fill = "must be there" if column.fill is None else f"NaN where it is missing, {column.fill:g} is taken then"
+            fill = "must be there" if column.fill is None else f"NaN if missing, which counts as {column.fill:g}"
             shown += f": a number{power}, {fill if not powers else fill.replace('NaN', '-32768')}"
         else:
             shown += power
