@@ -45,10 +45,10 @@ def test_disturbed_runs_are_told_in_a_line():
     assert summary.disturbed_remark([timed(), timed(disturbed="waited", status="crashed")]) == ""
     runs = [timed(), timed(seed=1, disturbed="waited 31% of its wall seconds"), timed(trial="a", disturbed="waited")]
     assert summary.disturbed_remark(runs) == (
-        "† disturbed: 1 of 2 runs (adult mpu seed=1: waited 31% of its wall seconds); their seconds are not judged"
+        "† disturbed: 1 of 2 runs (adult mpu seed=1: waited 31% of its wall seconds); their seconds are not compared"
     )
     runs[1] = replace(runs[1], only_delayed=1)
-    assert summary.disturbed_remark(runs).endswith("; only the processor seconds of 1 of them are judged")
+    assert summary.disturbed_remark(runs).endswith("; only the processor seconds of 1, which only waited, are compared")
 
 
 def test_every_quantity_has_a_mean_and_a_standard_deviation():

@@ -171,5 +171,5 @@ def warning(load: float, wanted: int) -> str:
     return (
         f"this machine is busy: {others} other thread{' wants' if others == 1 else 's want'} its "
         f"{counted(processors, 'processor')}, and the runs need {wanted}; "
-        "runs that this disturbs are marked †, and their seconds are not judged"
+        "runs that this disturbs are marked †, and their seconds are not compared"
     )

@@ -32,7 +32,7 @@ from mpu_bench.files import process_lock
 from mpu_bench.kernels import Kernel
 from mpu_bench.kernels import matrix as kernel_matrix
 
-DISTURBS = "its kernel rows are shared"  #: why seconds are not judged
+DISTURBS = "its kernel rows are shared"  #: why seconds are not compared
 _SECONDS_BETWEEN_WORDS = 10.0
 _VALUE_BYTES = np.dtype(np.float32).itemsize
 
