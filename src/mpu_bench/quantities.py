@@ -109,7 +109,7 @@ class Record:
     ended_by: Ending | None = described(f"what ended the run, one of: {', '.join(Ending)}")  # noqa: RUF009
     reason: str = described("the rule that ended it, what failed, and remarks of the solver", "")
     unsavable: int | None = described("1 if its model was to be saved and no file can hold it; the reason says why")
-    traceback: str | None = described("where an exception was raised, from the first line of the user's own file on")
+    traceback: str | None = described("where an exception was raised, from the first line of the user solver's file on")
     machine: str | None = described("id of the machine and the versions, as in environment.json")
     threads: int | None = described("how many threads the run may use")
     disturbed: str | None = described(

@@ -56,7 +56,9 @@ def summaries(checks: Sequence[Check]) -> list[str]:
             "under the current rules" if all(check.is_baseline for check in same) else f"{_compared(same)} compared"
         )
         lines.append(f"{len(same)} experiments, {judged}: nothing changed")
-    return lines + ([f"not in the baseline: {', '.join(unknown)}"] if unknown else [])
+    return lines + (
+        [f"not in the baseline: {', '.join(unknown)}; it has a folder for each experiment"] if unknown else []
+    )
 
 
 def _summary(check: Check) -> str:

@@ -123,11 +123,7 @@ def disturbed_remark(records: Sequence[Record]) -> str:
     if not disturbed:
         return ""
     first, delayed = disturbed[0], sum(run.comparable_seconds is not None for run in disturbed)
-    judged = (
-        f"only the processor seconds of {delayed}, which only waited, are compared"
-        if delayed
-        else "their seconds are not compared"
-    )
+    judged = f"only the processor seconds of {delayed} are compared" if delayed else "their seconds are not compared"
     return (
         f"{naming.DISTURBED} disturbed: {len(disturbed)} of {len(finished)} runs ({first.dataset} {first.solver} "
         f"seed={first.seed}: {first.disturbed}); {judged}"
