@@ -194,7 +194,7 @@ def test_trials_come_first_are_kept_and_are_not_in_the_table(execute) -> None:
     assert any(line.startswith("chosen: the best C of 1e-07") for line in table.remarks(records, [], []))
     assert execute(DCD)[1] == []
     _, more = execute(DCD.replace("0.1]", "0.1, 1]"))
-    assert sum("trial" in run for run in more) == 1
+    assert sum("tuning run" in run for run in more) == 1
     assert len(more) == 3
 
 
