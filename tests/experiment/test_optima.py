@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,13 @@ def written(content: object) -> Callable[[Path], object]:
     return lambda path: path.write_text(text, encoding="utf-8")
 
 
+def sealed(content: dict[str, Any], machine: object = None) -> Callable[[Path], object]:
+    """Return what writes a content with the checksum that fits it, as a program with a fault would."""
+    machine = machine or {"id": "m"}
+    checksum = provenance.content_hash(content.get("record", {}), [content["checkpoints"], machine])
+    return written(content | {"environment": machine, "checksum": checksum})
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -65,6 +73,14 @@ def written(content: object) -> Callable[[Path], object]:
         written({"record": RECORD, "checkpoints": [POINT | {"updates": {}}]}),
         written('{"record": ' + "[" * 100_000),
         written('{"record": {"objective": 1' + "0" * 5000 + '}, "checkpoints": []}'),
+        written({"record": [1], "checkpoints": [], "environment": {"id": "m"}, "checksum": "0"}),
+        written({"record": "done", "checkpoints": [], "environment": {"id": "m"}, "checksum": "0"}),
+        sealed({"record": RECORD, "checkpoints": 5}),
+        sealed({"record": RECORD, "checkpoints": None}),
+        sealed({"record": RECORD, "checkpoints": [5]}),
+        sealed({"record": RECORD | {"objective": "hello"}, "checkpoints": []}),
+        sealed({"checkpoints": []}),
+        sealed({"record": RECORD, "checkpoints": []}, machine=[1]),
         lambda path: path.write_bytes(b"\xff\xfe\x00"),
         lambda path: path.mkdir(),
         os.mkfifo,

@@ -74,9 +74,13 @@ def _checked(content: dict[str, Any]) -> Result:
         raise DamagedError("it has no checksum, or no machine: an earlier version wrote it")
     if checksum != _checksum(content):
         raise DamagedError("it does not fit its checksum: it was damaged or changed")
-    machine = rows.checked_machine(content["environment"])
-    return rows.record_of(content["record"]), list(map(rows.record_of, content["checkpoints"])), machine
+    machine, checkpoints = rows.checked_machine(content["environment"]), content.get("checkpoints")
+    if not isinstance(checkpoints, list):
+        raise DamagedError("it has no list of checkpoints")
+    return rows.record_of(content.get("record")), list(map(rows.record_of, checkpoints)), machine
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    return provenance.content_hash(content.get("record") or {}, [content.get("checkpoints"), content["environment"]])
+    record = content.get("record")
+    known = record if isinstance(record, Mapping) else {}  # what is no record is damage, which is reported as such
+    return provenance.content_hash(known, [content.get("checkpoints"), content["environment"]])
