@@ -102,6 +102,10 @@ class Misbehaving(Solver):
     def _raise(self, state):
         raise ValueError("the matrix is not what it seemed")
 
+    def _leave(self, state):
+        os.chdir("/")
+        return Status.DONE
+
     def _kill(self, state):
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -90,6 +90,11 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):  # a solver may have closed or replaced it
             stream.flush()
+
+
+def _back_in_this_folder(run: Run) -> AbstractContextManager[None]:
+    """Return what ends in the current folder, from which data and models are found: a plugin may leave it."""
+    return chdir(".") if run.solver.plugin else nullcontext()
 
 
 class _Sent:
@@ -172,7 +177,8 @@ class RunExecutor:
             if self.has_own_process:
                 _forget_signal_handlers()
             self.send(Phase("importing"))
-            solvers.load_plugin(*plugin)
+            with _back_in_this_folder(run):
+                solvers.load_plugin(*plugin)
         problem, kernel = self._load(task)
         self.send(Phase("compiling"))
         solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)
@@ -195,7 +201,8 @@ class RunExecutor:
         probe.fastest = min(probe.fastest, task.fastest_probe)  # of all earlier runs
         self._memory.begin(problem)
         self.send(Phase("training"))
-        with warnings.catch_warnings(record=True) as caught, kernel_matrix.threads(settings.threads):
+        matrix_threads = kernel_matrix.threads(settings.threads)
+        with warnings.catch_warnings(record=True) as caught, matrix_threads, _back_in_this_folder(run):
             warnings.simplefilter("always")
             traced = trace.train(
                 solver,
@@ -299,7 +306,7 @@ class RunExecutor:
         cold = ""
         self._is_warming_up = True
         try:
-            with warnings.catch_warnings(), kernel_matrix.threads(run.settings.threads):
+            with warnings.catch_warnings(), kernel_matrix.threads(run.settings.threads), _back_in_this_folder(run):
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("default", CacheWarning)
                 solver = bind.build_solver(run.solver.name, run.solver.parameters, problem.n)

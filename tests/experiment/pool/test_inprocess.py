@@ -72,6 +72,14 @@ def test_a_run_has_its_record_and_its_checkpoints(outcome, faults: list[BaseExce
     assert faults == []
 
 
+def test_what_leaves_the_current_folder_is_led_back(outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User datasets and the folder of models are found from there."""
+    monkeypatch.chdir(tmp_path)
+    made, _ = outcome("{misbehaving: {how: leave}}")
+    assert made.record.status == "done"
+    assert Path.cwd() == tmp_path
+
+
 def test_an_exception_is_there_to_be_looked_at(outcome, faults: list[BaseException], capfd) -> None:
     made, _ = outcome("{misbehaving: {how: raise}}")
     assert made.record.status == "error"
