@@ -130,6 +130,7 @@ def test_no_word_is_broken_on_a_terminal_of_80_columns(arguments: list[str], mon
     assert max(map(len, lines)) <= 80
 
 
+MISBEHAVING = Path(__file__).parents[1] / "plugins" / "misbehaving.py"
 LONG = "x" * 5000
 
 
@@ -248,9 +249,14 @@ def test_words_of_libraries_are_ours(called, arguments: list[str], message: str)
     assert message in " ".join(told.split())
 
 
-def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["list", "configs"], ["check"], ["new", "solver", "own"], ["check-solver", str(MISBEHAVING)]]
+)
+def test_a_current_folder_that_was_deleted_is_told_as_such(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "gone").mkdir()
-    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, "list", "configs"]
+    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *COMMAND, *arguments]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "mpu-bench: the current folder was deleted; change to another and try again\n"
+    assert done.stderr.startswith("mpu-bench: ")
+    assert done.stderr.endswith("the current folder was deleted; change to another and try again\n")
+    assert done.stderr.count("\n") == 1

@@ -65,7 +65,7 @@ def call() -> int:
         _check_address_space()
         return _done()
     except UserError as error:
-        _tell(str(error))
+        _tell(str(error) if _is_in_a_folder() else f"{error}; {_NOWHERE}")
     except MemoryError:
         _tell("out of memory; free some, or raise the limit (of ulimit -v, the container or the batch system)")
     except BrokenPipeError:  # the reader of our output has gone, as with | head

@@ -147,7 +147,7 @@ def check_solvers(path: Path, name: str | None = None, seconds: float = CHECK_SE
     ConfigError
         If the file cannot be imported, defines no solver fit to be run, or none of this name.
     """
-    read = importing.read_plugin(path.resolve())
+    read = importing.read_plugin((Path.cwd() / path).resolve())  # solvers are compiled in a folder that exists
     read.parsed()
     try:
         names = [description.facts["name"] for description in describe(read)]
