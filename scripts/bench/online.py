@@ -31,7 +31,7 @@ from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS
 from mpu_bench.core.exp import exp_single
 from mpu_bench.core.jit import jit
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Sparse, count, take
+from mpu_bench.core.rows import Dense, Sparse, any_rows, count, take
 from mpu_bench.core.solver import Until
 from mpu_bench.core.vectors import append, kernel_values, new_vectors, padded
 from mpu_bench.data.prepare import generators
@@ -216,7 +216,7 @@ def limit(features: float) -> float:
 @jit
 def _rows(vectors, kernel, rows, out, repeats):
     for _ in range(repeats):
-        for i in range(len(rows.values)):
+        for i in range(len(rows.dense)):
             kernel_values(vectors, kernel, rows, np.uint32(i), out)
 
 
@@ -224,12 +224,11 @@ def row_alone(name: str, count: int, ratios: timing.Ratios) -> None:
     """Report what a kernel value costs where nothing else is done: rows of so many vectors."""
     values = next(iter(generators.blocks(name, "train", 1000, {"seed": 0})))[0].astype(np.float32)
     vectors, out = new_vectors(values.shape[1], int(padded(count))), np.zeros(padded(count), np.float32)
-    append(vectors, Dense(values), 0, count)
+    rows = any_rows(Dense(values))
+    append(vectors, rows, 0, count)
     kernel, repeats = Gaussian(GAMMAS[name] / values.shape[1]), 20
-    _rows(vectors, kernel, Dense(values), out, 1)
-    each = timing.seconds(_rows, vectors, kernel, Dense(values), out, repeats, attempts=30) / (
-        repeats * len(values) * count
-    )
+    _rows(vectors, kernel, rows, out, 1)
+    each = timing.seconds(_rows, vectors, kernel, rows, out, repeats, attempts=30) / (repeats * len(values) * count)
     least = limit(values.shape[1])
     print(
         f"{name:13} {count} kernel values of a row and nothing else: {1e9 * each:.2f} ns each,"
