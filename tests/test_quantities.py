@@ -58,9 +58,13 @@ def test_texts_become_the_type_of_their_column(name: str, value: str, typed: obj
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("updates", 1.5), ("updates", True), ("updates", 2**63), ("gap", "x"), ("solver", 1)]
-)
-def test_a_value_of_another_type_is_refused(name: str, value: object) -> None:
+    ("name", "value"),
+    [
+        ("updates", 1.5), ("updates", True), ("updates", 2**63), ("updates", -1), ("n", -5), ("gap", "x"),
+        ("solver", 1), ("test_error", 1.5), ("test_error", -0.5), ("online_error", 15),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_or_range_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match="belongs"):
         RECORD_COLUMNS[name].checked(value)
 

@@ -48,7 +48,7 @@ class Column:
         Raises
         ------
         ValueError
-            If it is of another type, or an integer of more than 64 bits, as other tools cannot read it.
+            If it is of another type, a negative integer, or one of more than 64 bits, as other tools cannot read it.
         """
         is_number = isinstance(value, float) and self.type != "TEXT"
         if value is None or (is_number and not abs(value) < TOO_LARGE):  # NaN, too, is not below
@@ -58,6 +58,8 @@ class Column:
         is_right = isinstance(value, _TYPES[self.type]) and not isinstance(value, bool)
         if not is_right or (isinstance(value, int) and value.bit_length() >= _BITS):
             raise ValueError(f"{_NOUNS[self.type]} belongs")
+        if self.type == "INTEGER" and value < 0:
+            raise ValueError("no negative number belongs")
         return value
 
 
@@ -127,6 +129,13 @@ class Quantity(Column):
     goes_with: str = ""
     alone_on_page: bool = False
     is_none_at_zero: bool = False
+
+    def checked(self, value: Any) -> Any:
+        """Return what a column does; raise ValueError for a share that is not between nothing and all, too."""
+        checked, whole = super().checked(value), PERCENT / self.scale
+        if self.is_share and checked is not None and not 0 <= checked <= whole:
+            raise ValueError(f"a number from 0 to {whole:g} belongs")
+        return checked
 
     @property
     def is_seconds(self) -> bool:
