@@ -131,10 +131,10 @@ class Quantity(Column):
     is_none_at_zero: bool = False
 
     def checked(self, value: Any) -> Any:
-        """Return what a column does; raise ValueError for a share that is not between nothing and all, too."""
-        checked, whole = super().checked(value), PERCENT / self.scale
-        if self.is_share and checked is not None and not 0 <= checked <= whole:
-            raise ValueError(f"a number from 0 to {whole:g} belongs")
+        """Return what a column does; raise ValueError for a share below nothing, too."""
+        checked = super().checked(value)
+        if self.is_share and checked is not None and checked < 0:
+            raise ValueError("no negative number belongs")
         return checked
 
     @property
