@@ -48,7 +48,8 @@ class Column:
         Raises
         ------
         ValueError
-            If it is of another type, a negative integer, or one of more than 64 bits, as other tools cannot read it.
+            If it is of another type, below zero where nothing is, or an integer of more than 64 bits, as other tools
+            cannot read it.
         """
         is_number = isinstance(value, float) and self.type != "TEXT"
         if value is None or (is_number and not abs(value) < TOO_LARGE):  # NaN, too, is not below
@@ -58,9 +59,14 @@ class Column:
         is_right = isinstance(value, _TYPES[self.type]) and not isinstance(value, bool)
         if not is_right or (isinstance(value, int) and value.bit_length() >= _BITS):
             raise ValueError(f"{_NOUNS[self.type]} belongs")
-        if self.type == "INTEGER" and value < 0:
+        if self.is_from_zero and value < 0:
             raise ValueError("no negative number belongs")
         return value
+
+    @property
+    def is_from_zero(self) -> bool:
+        """Whether no value is below zero."""
+        return self.type == "INTEGER"
 
 
 _BITS, PERCENT = 64, 100.0
@@ -130,12 +136,10 @@ class Quantity(Column):
     alone_on_page: bool = False
     is_none_at_zero: bool = False
 
-    def checked(self, value: Any) -> Any:
-        """Return what a column does; raise ValueError for a share below nothing, too."""
-        checked = super().checked(value)
-        if self.is_share and checked is not None and checked < 0:
-            raise ValueError("no negative number belongs")
-        return checked
+    @property
+    def is_from_zero(self) -> bool:
+        """Whether no value is below zero, as of counts and shares."""
+        return self.is_share or super().is_from_zero
 
     @property
     def is_seconds(self) -> bool:

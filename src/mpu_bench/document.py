@@ -101,7 +101,7 @@ def shown(value: object) -> str:
     """Return how a value of a user's is written in a message: in one line, and of a long one the beginning."""
     try:
         return one_line(repr(value), _MAX_SHOWN_BYTES)
-    except Exception as error:  # of a class of the user's, or of an integer of thousands of digits
+    except (Exception, SystemExit) as error:  # of a class of the user's, or of an integer of thousands of digits
         return f"a {type(value).__name__} whose __repr__ raises {type(error).__name__}"
 
 

@@ -169,18 +169,10 @@ def facts(home: DataDirectory) -> Drawn:
 def dataset_facts(card: Card, home: DataDirectory) -> Drawn:
     """Describe one dataset: its files and their addresses, and whether it is on this machine."""
     described = describe(card, home)
+    optional = [("papers", ", ".join(card.papers)), ("cite", card.cite), ("licence", card.licence), ("", card.note)]
     rows = [
         (card.name, card.title),
-        *(
-            (key, words)
-            for key, words in (
-                ("papers", ", ".join(card.papers)),
-                ("cite", card.cite),
-                ("licence", card.licence),
-                ("", card.note),
-            )
-            if words
-        ),
+        *((key, words) for key, words in optional if words),
         ("state", described.state),
         ("options", ", ".join([*card.options, *UNIVERSAL_OPTIONS])),
         *((file.label, "\n".join(_sources(file))) for file in card.remote_files),

@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from mpu_bench import resources, solvers
@@ -66,18 +67,23 @@ def check_together(
 
 def _check_claimed(claims: Node, parameters: Collection[str]) -> None:
     """Reject a name in a claim that is no parameter of a solver: it would select no run, or be of no effect."""
-    of_solvers = {*parameters, *itertools.chain(*map(names_of_parameters, solvers.OWN))}
-    known = {*Where.model_fields, *of_solvers}
+    known = {*Where.model_fields, *parameters}
     for statement in [claim["statement"] for claim in claims.entries()]:
         sides = [statement["of"], statement["over"], *statement["than"].entries(), *statement["each"].entries()]
         for named in [*statement["each"].entries(), *(side["parameters"] for side in sides)]:
             for name in named.value or ():
-                if name not in known:
-                    raise named[name].unknown("parameter", name, known)
+                if name not in known and name not in _parameters_of_all():
+                    raise named[name].unknown("parameter", name, known | _parameters_of_all())
         if statement["kind"].value == "bound":
             for factor in statement["against"].entries():
-                if isinstance(factor.value, str):
-                    factor.check_names("quantity or parameter", {*AXES, *of_solvers})
+                if isinstance(factor.value, str) and factor.value not in {*AXES, *parameters}:
+                    factor.check_names("quantity or parameter", {*AXES, *parameters, *_parameters_of_all()})
+
+
+@cache
+def _parameters_of_all() -> frozenset[str]:
+    """Return the names of the parameters of all our solvers, for which each of them is imported."""
+    return frozenset(itertools.chain.from_iterable(map(names_of_parameters, solvers.OWN)))
 
 
 def check_per_dataset(node: Node, labels: Sequence[str]) -> None:

@@ -355,10 +355,13 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
             return f"its gap is {measures.gap:.2g} (dual_gap_), which is 0 at the optimum"
         return ""
 
+    def _weighs_losses(self) -> bool:
+        """Return whether there is a C that has an effect."""
+        return "C" in self.get_params()
+
     def _cure(self, stopped: str, X: Any) -> str:
         """Return what to do, most likely, where training did not come near the optimum."""
-        has_losses = "C" in self.get_params() and vars(self).get("margin") != "hard"
-        or_C = ", or take a smaller C" if has_losses else ""
+        or_C = ", or take a smaller C" if self._weighs_losses() else ""
         if X is not None and (scales := scales_of(X)) is not None:
             scaler = "MaxAbsScaler" if is_sparse(X) else "StandardScaler"
             least, greatest = scales

@@ -96,6 +96,9 @@ class MPUClassifier(MarginClassifier, WeightedClassifier):
     accuracy: float = 1e-5
     max_iter: int | None = 10_000
 
+    def _weighs_losses(self) -> bool:
+        return self.margin == "soft"
+
     def _solver(self, n: int) -> Solver:  # noqa: ARG002
         return self._new_solver(
             "mpu", C=self.C, margin=self.margin, stop=self.tol, accuracy=self.accuracy, adaptive=True

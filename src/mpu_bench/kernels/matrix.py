@@ -18,7 +18,7 @@ Where all rows were computed before (`compute_all`), a Gram of the same examples
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,6 +35,7 @@ from mpu_bench.core import buffers
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.lru import LRU, claim, full_lru, new_lru, touch
+from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.core.team import Helpers, Team, new_team, parts_are_done, take_part, wait, want, wanted
 from mpu_bench.core.vector_store import (
@@ -369,6 +370,11 @@ def add_rows(gram, coefficients, responses, counters):
             row = gram.kept[row_slot(gram, np.uint32(j), counters)]
             for i in range(len(responses)):
                 responses[i] += coefficients[j] * np.float64(row[i])
+
+
+def blocks_of_diagonal(problem: Problem, kernel: Kernel) -> Iterable[Rows]:
+    """Return the training rows whose K(x, x) to look at, by block: all, or the first alone where K(x, x) is constant."""
+    return [problem.train] if kernel.shift_invariant else problem.rows_by_block()
 
 
 @jit(allocates=True)

@@ -248,11 +248,8 @@ def _notes(columns: Sequence[ColumnSummary], kinds: Mapping[str, str], scale: st
         for column in columns
         if kinds[column.name] == "categorical" and column.trained and not column.shared
     ]
-    sizes = [
-        size
-        for column in columns
-        if kinds[column.name] == "number" and (size := max(abs(column.low), abs(column.high)))
-    ]
+    sizes = [max(abs(column.low), abs(column.high)) for column in columns if kinds[column.name] == "number"]
+    sizes = [size for size in sizes if size]
     if scale == "none" and sizes and max(sizes) / min(sizes) > _FAR_APART:
         notes.append(_far_apart(max(sizes) / min(sizes), "leave --scale none out"))
     return notes

@@ -113,7 +113,8 @@ class ColumnSummary:
             self.low, self.high = min(self.low, float(np.nanmin(numbers))), max(self.high, float(np.nanmax(numbers)))
         if self.words is not None:
             met = _different(texts, numbers[here], self.limit)
-            self.shared += len(self.trained.intersection(map(label_key, met)))
+            if self.trained:
+                self.shared += len(self.trained.intersection(map(label_key, met)))
             self.words = met if len(met := met | self.words) <= self.limit else None
 
     def _see_odd(self, texts: pd.Series[Any], source: Path) -> None:

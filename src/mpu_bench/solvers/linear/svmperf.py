@@ -168,9 +168,8 @@ class SVMperf(LinearL1SVM):
         multipliers, norms = arrays.multipliers[:m], np.sqrt(squared_norms(arrays.rows))
         total = float(multipliers @ arrays.offsets[:m]) * min(1.0, self.C / float(multipliers.sum()))  # moves round
         reach = self.C * float((arrays.loss_weights * norms).sum())
-        return certify_sum(
-            arrays.rows, arrays.signs, weights, self.C * arrays.loss_weights, norms, total, weights, reach
-        )
+        C = self.C * arrays.loss_weights
+        return certify_sum(arrays.rows, arrays.signs, weights, C, norms, total, weights, reach)
 
 
 def _with_room(arrays: Arrays) -> Arrays:

@@ -30,7 +30,7 @@ from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, squared_norms
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel
-from mpu_bench.kernels.matrix import kernel_diagonal
+from mpu_bench.kernels.matrix import blocks_of_diagonal, kernel_diagonal
 from mpu_bench.kernels.precision import Precision
 from mpu_bench.solvers.online.budget_perceptrons import BudgetPerceptron, State
 from mpu_bench.solvers.online.leaving import asks_for_slot, slot_for
@@ -72,7 +72,7 @@ class BPAS(BudgetPerceptron):
     def check(self, problem: Problem, kernel: Kernel) -> None:
         """Refuse what every solver refuses, and a kernel with which K(x, x) is not 1."""
         super().check(problem, kernel)
-        for rows in (problem.train,) if kernel.shift_invariant else problem.rows_by_block():
+        for rows in blocks_of_diagonal(problem, kernel):
             self._refuse_lengths(kernel, rows, problem.name)
 
     def refuse_overflow(self, state: State, rows: Rows) -> None:

@@ -136,7 +136,8 @@ class Projectron(OnlineSolver):
             If kernel values are too large for double precision.
         """
         self.check(problem, kernel)
-        norms = (gram.checked_norms(rows, kernel, np.dtype(np.float64)) for rows in problem.rows_by_block())
+        blocks = gram.blocks_of_diagonal(problem, kernel)
+        norms = (gram.checked_norms(rows, kernel, np.dtype(np.float64)) for rows in blocks)
         largest = max(0.0, *(float(gram.kernel_diagonal(kernel, each).max()) for each in norms))
         if self.eta is not None:
             sparseness = Sparseness(self.eta, largest - self.eta, largest)
