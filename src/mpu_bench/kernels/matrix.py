@@ -373,7 +373,7 @@ def add_rows(gram, coefficients, responses, counters):
 
 
 def blocks_of_diagonal(problem: Problem, kernel: Kernel) -> Iterable[Rows]:
-    """Return the training rows whose K(x, x) to look at, by block: all, or the first alone where K(x, x) is constant."""
+    """Return the training rows whose K(x, x) to look at, by block: all, or the first where K(x, x) is constant."""
     return [problem.train] if kernel.shift_invariant else problem.rows_by_block()
 
 
