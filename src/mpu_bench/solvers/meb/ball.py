@@ -118,7 +118,6 @@ _SPARE_EMPTY = 32  # ... and these beside
 _MAX_STALLED = 1000  # iterations one after the other in which r^2 does not rise
 _COARSEST = 40.0  # times eps Delta^2 may kernel values be wrong; on frank-wolfe-2012's data it is up to 17 (Shuttle)
 _SHARE_OF_GAP = 0.25  # that the rounding of responses may take of R's
-_GUESSED = 2.0  # times the gap that is wanted, from which guess on it is computed: a guess is about three times the gap
 _MAX_WHOLE = 1 << 24  # up to which single precision has all whole numbers
 _UNITS_OF_ROUNDING = 16.0  # by which R and a response that are carried along may be wrong
 
@@ -240,8 +239,8 @@ class BallSolver(Solver):
         precision = self._precision(problem, kernel, rows, scale)
         confirmations = int(self.confirm) if self.confirm != "all" and self.stop is None else -1
         rounding = _UNITS_OF_ROUNDING * float(np.finfo(np.float64).eps) * (scale + 1.0)
-        ball = new_record(BALL, scale=1.0, eps=self.eps, gap=self.stop or 0.0, rounding=rounding, guess=np.inf)
-        ball.looks_at = _GUESSED * ball.gap
+        gap = self.stop or 0.0
+        ball = new_record(BALL, scale=1.0, eps=self.eps, gap=gap, rounding=rounding, guess=np.inf, looks_at=gap)
         if self.stop is None:
             ball.delta2 = squared_point_norm(kernel, first, self._largest(problem), precision)  # step 3
         points = min(FIRST_POINTS, n)

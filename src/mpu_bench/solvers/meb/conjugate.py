@@ -9,7 +9,8 @@ The step is that of conjugate gradients among those that are above 0 or have a g
 Optimization 1, 1991), and then as long as is best, up to the projection. R falls, as 1 / R is the largest D of the
 multiples of beta.
 
-A product with K~ reads half of it, as it is symmetric; rows that are kept are read, others are computed and not kept.
+A product with K~ reads half of it, as it is symmetric. Where there is room for all rows, that half is kept; else rows
+that are not kept are computed for every product.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit
-from mpu_bench.solvers.meb.core_set import sum_of_products, values_from
+from mpu_bench.solvers.meb.core_set import extend_row, values_from
 
 _MAX_PRODUCTS, _MAX_VALUES = 50, 1 << 33  # of one step, and the entries of K~ in these: seconds
 _MAX_COMPUTED = 1 << 28  # of these entries, where their row is not kept: the longer the rows of data, the slower
@@ -33,6 +34,8 @@ def step_of_all(core, examples, R, counters):
     """
     m, computed = core.vectors.size[0], 1
     for i in range(m):
+        if len(core.kept) >= m and not _is_kept(core, i):
+            extend_row(core, examples, core.members[i], np.int64(i), counters)
         computed += 0 if _is_kept(core, i) else i
     limit = min(_MAX_PRODUCTS, _MAX_VALUES // (m * m), _MAX_COMPUTED // computed)
     if limit < 2:
@@ -99,8 +102,7 @@ def _multiply(core, examples, vector, product, counters):
             kernel_row = core.buffer[:i]
             values_from(examples, core.members[i], core.vectors, np.int64(0), kernel_row)
             counters[KERNEL_COMPUTED] += i
-        sums[i] += sum_of_products(signed, kernel_row)
-        _add(signed[i], kernel_row, sums)
+        sums[i] += _multiply_row(signed[i], kernel_row, signed, sums)
     for i in range(m):
         product[i] = signs[i] * (sums[i] + (total - signed[i])) + core.diagonal[i] * vector[i]
 
@@ -112,7 +114,12 @@ def _is_kept(core, i):
     return row_slot >= 0 and core.lengths[row_slot] >= i
 
 
-@jit
-def _add(factor, kernel_row, sums):
+@jit(fastmath={"reassoc", "contract", "nsz"})
+def _multiply_row(factor, kernel_row, vector, sums):
+    """Add a multiple of a row to sums, and return the row's product with a vector: the row is read once."""
+    total = 0.0
     for j in range(len(kernel_row)):
-        sums[j] += factor * np.float64(kernel_row[j])
+        k = np.float64(kernel_row[j])
+        total += vector[j] * k
+        sums[j] += factor * k
+    return total

@@ -139,25 +139,26 @@ def kept_row(core, examples, i, counters):
     """Return the slot of row i in the cache, after computing its missing values."""
     row_slot = core.lru.slot_of_row[i]
     if row_slot < 0 or core.lengths[row_slot] < core.vectors.size[0]:
-        row_slot = _completed_row(core, examples, i, counters)
+        row_slot = extend_row(core, examples, i, core.vectors.size[0], counters)
     if len(core.kept) < len(core.slots):  # else no row ever has to leave
         touch(core.lru, row_slot)
     return row_slot
 
 
 @jit
-def _completed_row(core, examples, i, counters):
-    m, row_slot = core.vectors.size[0], core.lru.slot_of_row[i]
+def extend_row(core, examples, i, end, counters):
+    """Compute what is missing of the first K(x_i, x_j), up to a slot; return the slot of row i in the cache."""
+    row_slot = core.lru.slot_of_row[i]
     if row_slot < 0:
         row_slot = claim(core.lru, i)
         touch(core.lru, row_slot)
         core.lengths[row_slot] = 0
     known = core.lengths[row_slot]
-    missing, slot = core.kept[row_slot, known:m], np.int64(core.slots[i])
+    missing, slot = core.kept[row_slot, known:end], np.int64(core.slots[i])
     values_from(examples, i, core.vectors, known, missing)
-    if slot >= known:  # for a Gaussian 1, whatever the rounding of inner products
+    if known <= slot < end:  # for a Gaussian 1, whatever the rounding of inner products
         missing[slot - known] = value_with_itself(examples, core.vectors, slot)
-    core.lengths[row_slot] = m
+    core.lengths[row_slot] = end
     counters[KERNEL_COMPUTED] += len(missing)
     return row_slot
 

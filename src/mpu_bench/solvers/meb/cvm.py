@@ -12,10 +12,10 @@ for when its points were added. Where not all rows of the core set are kept, it 
 (Adult, C = 2) and `cache_mb` 200, 1.8 times what is asked for.
 
 With ``add: all``, which `CoreVectorClassifier` takes, an iteration adds every point it has looked at that is too far,
-of a sample that grows with the core set. SMO ends at a share of the farthest one's violation, and where it has not
-after a few moves, all weights make a step at once (`conjugate.py`). With ``stop``, the SVM's gap is computed as soon as
-the core set and the points last added let it be guessed small enough. On Adult (C = 2) that takes 47,353 moves and
-steps to a gap of 1.8e-4 (one run); by SMO alone R was still falling after 869,000 moves.
+of a sample as large as the core set. SMO ends at a share of the farthest one's violation, and where it has not after
+about as many moves as there are points, all weights make a step at once (`conjugate.py`). With ``stop``, the SVM's gap
+is computed as soon as the core set and the points last added let it be guessed small enough. On Adult (C = 2) that
+takes 48,537 moves to a gap of 3.6e-4 (one run); by SMO alone, a point at a time, R was still falling after 869,000.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from mpu_bench.solvers.meb.core_set import add_slot, gap_of_core_set, has_room, 
 from mpu_bench.solvers.meb.farthest import shortfall
 from mpu_bench.solvers.meb.simplex import MAX_MOVES, minimise_core_set
 
-_MIN_MOVES, _SLOTS_PER_MOVE = 64, 8  # SMO's moves before a step of all weights, where all points are added
-_SHARE_OF_VIOLATION = 0.5  # of the farthest point, that SMO may leave on the core set where all are added
+_MIN_MOVES = 64  # and one a slot: SMO's moves before a step of all weights, where all points are added
+_SHARE_OF_VIOLATION = 0.25  # of the farthest point, that SMO may leave on the core set where all are added
 _DIAGONAL_TOLERANCE = 1e-6  # how much K(x, x) may vary, relative: rows of length one are not quite that
 
 
@@ -104,9 +104,10 @@ def _iterate(examples, core, history, search, ball, until, counters):
 
 @jit(inline="always")
 def _join(examples, core, ball, i, s, counters):
-    if ball.adds_all and core.slots[i] < 0 and has_room(core, 2):  # one is for the farthest
+    if ball.adds_all and core.slots[i] < 0:
         ball.missing += of_example(examples.C, i) * (1.0 - s / (ball.delta2 - ball.r2)) ** 2
-        _add(examples, core, i, s, counters)
+        if has_room(core, 2):  # one is for the farthest
+            _add(examples, core, i, s, counters)
 
 
 @jit(inline="always")
@@ -122,7 +123,7 @@ def _step(examples, core, history, ball, i, s, counters):
     R, tolerance, limit = ball.delta2 - ball.r2, ball.inner_tolerance * shortfall(ball), MAX_MOVES
     if ball.adds_all:
         tolerance = max(tolerance, _SHARE_OF_VIOLATION * (R - s))
-        limit = _MIN_MOVES + core.vectors.size[0] // _SLOTS_PER_MOVE
+        limit = _MIN_MOVES + core.vectors.size[0]
     moves = counters[UPDATES]
     R = minimise_core_set(core, examples, R, tolerance, limit, counters)  # steps 11, 12
     if ball.adds_all:

@@ -18,7 +18,6 @@ from mpu_bench.core.vectors import Vectors, move, put
 from mpu_bench.solvers.meb.core_set import row, sum_of_products, total, values_from
 
 NO_POINT, NOT_YET = -1, -2  # instead of a point
-_SLOTS_PER_POINT = 8  # of a sample all of whose points join, where that is large
 _MAX_VALUES = 1 << 23  # kernel values of a part of all points: some tenths of a second
 
 
@@ -93,8 +92,8 @@ def farthest_point(join, examples, core, history, search, ball, counters):
         asks_all = search.confirmations < 0 and attempt == 1
         first = search.agreed[0] if asks_all else 0
         last = min(n, first + 1 + _MAX_VALUES // core.vectors.size[0]) if asks_all else search.sampled
-        if ball.adds_all:  # a part of what SMO has to do with them
-            last = max(last, min(n, first + core.vectors.size[0] // _SLOTS_PER_POINT))
+        if ball.adds_all:  # SMO has as much to do with them
+            last = max(last, min(n, first + core.vectors.size[0]))
         if not asks_all and last < n:
             draw(search.order, last, search.generator)
         farthest, least = np.uint32(0), np.inf
