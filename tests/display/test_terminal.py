@@ -149,3 +149,5 @@ def test_a_pipe_is_as_wide_as_columns_says(monkeypatch: pytest.MonkeyPatch) -> N
     assert made_for_output().width == 200
     monkeypatch.setenv("COLUMNS", "80")
     assert made_for_output().width == 80
+    monkeypatch.setenv("COLUMNS", "0")  # of a terminal that does not know
+    assert made_for_output().width == 200

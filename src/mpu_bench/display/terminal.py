@@ -53,6 +53,8 @@ class Terminal(Console):
 
 def terminal(*, stderr: bool = False) -> Terminal:
     """Return a console for a terminal, or for a file or a pipe, which is as wide as COLUMNS says, or else wide."""
+    if not os.environ.get("COLUMNS", "1").strip("0"):  # a terminal that does not know its width: rich prints nothing
+        del os.environ["COLUMNS"]
     console = Terminal(stderr=stderr)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _COLUMNS_OF_A_FILE

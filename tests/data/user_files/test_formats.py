@@ -45,6 +45,8 @@ def form(tmp_path: Path, content: bytes | str, separator: str | None = None, hea
         ('name,y\n"a, b",1\n"c\nd",2\n', Form("delimited", ",", True)),
         (",x,y\n0,1.5,a\n", Form("delimited", ",", True)),
         ("\ufeffx,y\n1,2\n", Form("delimited", ",", True)),
+        ("size\x0b(cm),x,y\n1,2,a\n3,4,b\n5,6,a\n", Form("delimited", ",", True)),
+        ("1,a\x0cb,yes\n2,c\x85d,no\n3,e\u2028f,yes\n", Form("delimited", ",", False)),
         ("x,x\n1,2\n", Form("delimited", ",", True)),  # what is twice is told when it is read
     ],
 )

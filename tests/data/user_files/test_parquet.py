@@ -108,3 +108,22 @@ def test_whole_decimals_as_labels_keep_their_last_digit(tmp_path: Path) -> None:
     labels = [decimal.Decimal(2**60), decimal.Decimal(2**60 + 1), decimal.Decimal(5)] * 4
     pyarrow.parquet.write_table(pyarrow.table({"x": range(12), "label": labels}), tmp_path / "mine")
     assert look(tmp_path / "mine", FileOptions()).counted.train == {"5": 4, str(2**60): 4, str(2**60 + 1): 4}
+
+
+def test_decimals_are_the_numbers_of_a_text_of_the_same_data(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    numbers = [*map(decimal.Decimal, ("7.00000", "14.75000", "-0.00001", "123456789012345.12345"))]
+    columns = {"x": numbers * 5, "label": [decimal.Decimal("7.00000"), decimal.Decimal("14.75000")] * 10}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "mine")
+    (piece,) = open_table(tmp_path / "mine").pieces()
+    assert piece["x"].tolist() == [*map(float, numbers)] * 5
+    assert look(tmp_path / "mine", FileOptions()).card["classes"] == ["7", "14.75"]
+
+
+def test_a_table_without_columns_is_one_message(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({}), tmp_path / "mine")
+    with pytest.raises(DataError, match=r"mine: has 0 columns, and 1 to 10,000 can be read; write the table again"):
+        open_table(tmp_path / "mine")

@@ -35,6 +35,7 @@ LABELS = ("label", "class", "target", "y")  #: names of the column that is taken
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 100
 _MAX_HEAD_BYTES, _MIN_LINES = 1 << 26, 3  # of long lines
 _PARQUET = b"PAR1"
+_LINE_END = re.compile(r"\r\n?|\n")  # no other: a cell may hold a form feed
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[^\0]\0){16}|(?:\0[^\0]){16}")
 _PAIR = re.compile(r"(?:qid|[+-]?\d+):[^\s,;|]*")
 _PAIR_WITH_COMMA = re.compile(r"\d+:[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
@@ -149,7 +150,7 @@ def first_lines(file: SourceFile, head: bytes) -> list[str]:
         raise DataError(f"{file.path}: is text in UTF-16; save it as UTF-8")
     if b"\0" in head:
         raise DataError(f"{file.path}: is a binary file; svmlight, CSV, TSV and Parquet can be read")
-    lines = [line for line in head.decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    lines = [line for line in _LINE_END.split(head.decode("utf-8-sig", "replace")) if line.strip()]
     if not lines:
         raise DataError(f"{file.path}: is empty")
     return lines[:_HEAD_LINES]

@@ -92,7 +92,8 @@ def _parquet_column(array: Any, kind: str) -> Any:
         return pd.arrays.IntegerArray(array.fill_null(0).to_numpy(zero_copy_only=False).copy(), missing)
     is_decimal = pyarrow.types.is_decimal(array.type)
     if kind == "number" and not (is_decimal and array.type.scale <= 0):  # whole ones, to the last digit, are text
-        array = array.cast(pyarrow.float64(), safe=False) if is_decimal else array
+        # by their text, to the nearest number: a cast alone makes 7.000000000000001 of 7.00000
+        array = array.cast(pyarrow.large_string()).cast(pyarrow.float64()) if is_decimal else array
         return array.to_numpy(zero_copy_only=False)
     if pyarrow.types.is_boolean(array.type):  # as text files have them
         return pd.Series([None if value is None else str(value) for value in array.to_pylist()], dtype=object)
@@ -266,8 +267,9 @@ def _in_one_line(name: str) -> str:
 
 def _checked_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Return names in one line each, made up where there are none; refuse those that cannot be told apart."""
-    if len(names) > MAX_COLUMNS:
-        raise DataError(f"{path}: has {len(names):,} columns, and {MAX_COLUMNS:,} can be read; write it as svmlight")
+    if not 0 < len(names) <= MAX_COLUMNS:
+        fix = "write it as svmlight" if names else "write the table again, with its columns"
+        raise DataError(f"{path}: has {len(names):,} columns, and 1 to {MAX_COLUMNS:,} can be read; {fix}")
     known: dict[str, int] = {}
     for number, raw_name in enumerate(names, 1):
         name = _in_one_line(raw_name) or f"column {number}"
