@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -122,36 +123,60 @@ def test_prepared_data_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.Mo
     here, there = (DataDirectory(tmp_path / name, offline=True) for name in ("here", "there"))
     ours, folder = load_problem(card, here), prepared_folder(card, here)
     meta = (folder / "meta.json").read_bytes()
-    assert host.expect(folder.name, meta)
+    coming = host.expect(folder.name, "one", meta)
     for path in folder.iterdir():
         content = path.read_bytes()
         for start in range(0, len(content), 500):
-            host.receive(folder.name, path.name, start, content[start : start + 500])
-    host.arrived(folder.name)
+            host.receive(coming, path.name, start, content[start : start + 500])
+    host.arrived(folder.name, coming)
     theirs = load_problem(card, there)
     assert theirs.fingerprint == ours.fingerprint
     for array, same in zip(theirs.train, ours.train, strict=True):
         np.testing.assert_array_equal(array, same)
-    assert not host.expect(folder.name, meta)  # it is here
-    assert host.expect(folder.name, b"{}")  # of other content: it is sent again
-    host.arrived(folder.name)
+    assert not host.expect(folder.name, "one", meta)  # it is here
+    # of other content: it is sent again
+    host.arrived(folder.name, host.expect(folder.name, "one", b"{}"))
+
+
+def test_two_clients_that_send_data_of_one_name_at_once_share_no_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path))
+    one, other = (host.expect("digits", client, b"{}") for client in ("one", "other"))
+    for coming, start, piece in ((one, 0, b"aa"), (other, 0, b"bb"), (one, 2, b"aa"), (other, 2, b"bb")):
+        host.receive(coming, "train-values.npy", start, piece)
+    for coming, content in ((one, b"aaaa"), (other, b"bbbb")):
+        host.arrived("digits", coming)
+        (folder,) = (path for path in (tmp_path / "prepared").iterdir() if path.name == "digits")
+        assert (folder / "train-values.npy").read_bytes() == content
+
+
+def test_what_a_client_that_is_gone_has_sent_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path))
+    for client in ("gone", "there"):
+        host.receive(host.expect("digits", client, b"{}"), "train-values.npy", 0, b"a")
+    left = tmp_path / "prepared" / ".digits.gone.coming"
+    for path in (left / "train-values.npy", left):
+        os.utime(path, (1.0, 1.0))
+    host.expect("digits", "one", b"{}")
+    assert {path.name for path in (tmp_path / "prepared").iterdir()} == {".digits.there.coming", ".digits.one.coming"}
 
 
 def test_data_that_cannot_be_written_are_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
     (tmp_path / "there").write_text("a file where the folder should be", encoding="utf-8")
     with pytest.raises(StoreError, match="cannot be written"):
-        host.expect("digits", b"{}")
+        host.expect("digits", "one", b"{}")
     with pytest.raises(StoreError, match="cannot be written"):
-        host.arrived("digits")
+        host.arrived("digits", ".digits.one.coming")
 
 
 def test_no_piece_leaves_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPU_BENCH_DATA", str(tmp_path / "there"))
-    assert host.expect("../../x", b"")
-    host.receive("../../x", "../../secret.npy", 0, b"a")
+    assert host.expect("../../x", "../one", b"") == ".x.one.coming"
+    host.receive("../../.x.one.coming", "../../secret.npy", 0, b"a")
     (found,) = tmp_path.rglob("secret.npy")
-    assert found.parent == tmp_path / "there" / "prepared" / ".x.coming"
+    assert found.parent == tmp_path / "there" / "prepared" / ".x.one.coming"
 
 
 def test_versions_are_those_of_code_too() -> None:

@@ -401,9 +401,9 @@ class ClusterPool(Pool):
         card, folder = run.data.card, prepared_folder(run.data.card, run.task.home)
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
-            return self._client.run(function, folder.name, *arguments, workers=[run.worker])[run.worker]
+            return self._client.run(function, *arguments, workers=[run.worker])[run.worker]
 
-        if not call(host.expect, (folder / META).read_bytes()):
+        if not (coming := call(host.expect, folder.name, self._topic, (folder / META).read_bytes())):
             return
         paths = sorted(folder.iterdir())
         size = sum(path.stat().st_size for path in paths)
@@ -411,9 +411,9 @@ class ClusterPool(Pool):
             for path in paths:
                 with path.open("rb") as file:
                     while piece := file.read(_PIECE_BYTES):
-                        call(host.receive, path.name, file.tell() - len(piece), piece)
+                        call(host.receive, coming, path.name, file.tell() - len(piece), piece)
                         advance(len(piece))
-        call(host.arrived)
+        call(host.arrived, folder.name, coming)
         self._say(f"{card.name}: sent to {run.machine}, {decimal(size)}")
 
 

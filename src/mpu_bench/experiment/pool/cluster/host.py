@@ -10,6 +10,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from mpu_bench.solvers.plugins.importing import PluginSource
 RUNS = "mpu-bench"  #: the resource of a worker that a run takes one of, and the threads that make runs there
 _IDLE_SECONDS = 30.0  # after which child processes that nobody needs are ended
 _SECONDS_BETWEEN_PROGRESS = 1.0
+_ABANDONED_SECONDS = 3600.0  # after which what no piece came to is of a client that is gone
 _DIGITS = 4  # of a hash that tells apart machines of one name, and data directories of one machine
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -278,13 +280,17 @@ def _plugin_here(plugin: PluginSource, home: Path) -> Path:
 # ------------------------------------------------------------------ data that the client sends
 
 
-def expect(name: str, meta: bytes) -> bool:
-    """Return whether a prepared dataset has to be sent.
+def expect(name: str, client: str, meta: bytes) -> str:
+    """Return the name of the folder into which a prepared dataset is to be sent; nothing if it is here.
+
+    What a client that is gone has not sent to its end is removed.
 
     Parameters
     ----------
     name : str
         Of its folder.
+    client : str
+        Who sends it: two may send data of one name at once, and neither may get pieces of the other.
     meta : bytes
         What it says of itself: with the hashes of its arrays, which whoever loads them looks at.
 
@@ -293,35 +299,40 @@ def expect(name: str, meta: bytes) -> bool:
     StoreError
         If it cannot be written.
     """
-    folder, coming = _folders(name)
+    folder = _prepared(name)
     with suppress(OSError):
         if (folder / META).read_bytes() == meta:
-            return False
+            return ""
+    for left in folder.parent.glob(f".{folder.name}.*.coming"):
+        with suppress(OSError):  # another worker removes it, too
+            if time.time() - max(path.stat().st_mtime for path in (left, *left.iterdir())) > _ABANDONED_SECONDS:
+                shutil.rmtree(left)
+    coming = _prepared(f".{folder.name}.{Path(client).name}.coming")
     with files.as_store_error(coming):
         coming.mkdir(parents=True, exist_ok=True)
-    return True
+    return coming.name
 
 
-def receive(name: str, file: str, start: int, piece: bytes) -> None:
+def receive(coming: str, file: str, start: int, piece: bytes) -> None:
     """Write a piece of a file; raises as `expect`."""
-    path = _folders(name)[1] / Path(file).name
+    path = _prepared(coming) / Path(file).name
     with files.as_store_error(path), path.open("r+b" if start else "wb") as stream:
         stream.seek(start)
         stream.write(piece)
 
 
-def arrived(name: str) -> None:
+def arrived(name: str, coming: str) -> None:
     """Rename a dataset, all of whose files have arrived, to its final path; raises as `expect`."""
-    folder, coming = _folders(name)
+    folder, sent = _prepared(name), _prepared(coming)
     shutil.rmtree(folder, ignore_errors=True)  # of other content
     with files.as_store_error(folder):
         try:
-            coming.rename(folder)
+            sent.rename(folder)
         except OSError:
             if not folder.is_dir():  # where another client has put it
                 raise
+            shutil.rmtree(sent, ignore_errors=True)
 
 
-def _folders(name: str) -> tuple[Path, Path]:
-    folder = DataDirectory.from_options().folder / "prepared" / Path(name).name
-    return folder, folder.with_name(f".{folder.name}.coming")
+def _prepared(name: str) -> Path:
+    return DataDirectory.from_options().folder / "prepared" / Path(name).name
