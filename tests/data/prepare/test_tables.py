@@ -215,13 +215,25 @@ def test_what_a_card_can_say_wrong(home: DataDirectory, mine: Path) -> None:
 
 @pytest.mark.parametrize(
     ("scale", "told"),
-    [("unit-interval", "column 'x': its numbers are too large to be scaled"), ("none", "row 3, column 'x'")],
+    [
+        ("unit-interval", r"mine\.csv, column 'x': its numbers are too large to be scaled; leave the column out"),
+        ("none", "row 3, column 'x'"),
+    ],
 )
 def test_numbers_that_are_too_large(scale: str, told: str, home: DataDirectory, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("x,y\n1,a\n2,b\n1e308,a\n-1e308,b\n3,a\n", encoding="utf-8")
     with pytest.raises(DataError, match=told):
         load_problem(card_of(path, scale=scale, test=str(path)), home)
+
+
+def test_a_column_whose_numbers_are_all_test_rows_is_told_with_its_file(home: DataDirectory, tmp_path: Path) -> None:
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text("x,z,y\n1,,a\n2,,b\n3,,a\n", encoding="utf-8")
+    test.write_text("x,z,y\n1,5,a\n2,6,b\n", encoding="utf-8")
+    told = r"train\.csv, column 'z': no training row has a number; draw other training rows by another seed, or leave "
+    with pytest.raises(DataError, match=told):
+        load_problem(card_of(train, missing="median", test=str(test)), home)
 
 
 def test_a_median_of_the_largest_numbers() -> None:

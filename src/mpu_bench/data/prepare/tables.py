@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from mpu_bench.texts import one_line
 MAX_WORDS = 100_000  #: of a categorical column
 _DENSE_FROM = 0.5  #: the share of features that are not zero from which rows are stored dense
 _CELLS_AT_ONCE = 1 << 21  # of features
+_LEAVE_OUT = "leave the column out of the file, or write 'omitted' beside it in its dataset card"
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Fitted:
 
     name: str
     keeps: bool = False  #: all of them, for their median
+    source: Path = Path()  #: the file, for messages
     numbers: int = 0
     missing: int = 0
     zeros: int = 0
@@ -86,7 +89,10 @@ class Fitted:
         """
         fill = None
         if not self.numbers:
-            raise DataError(f"column '{self.name}': no training row has a number; write 'omitted' beside it")
+            raise DataError(
+                f"{self.source}, column '{self.name}': no training row has a number; draw other training rows by "
+                f"another seed, or {_LEAVE_OUT}"
+            )
         if self.keeps:
             fill = 2 * float(np.median(np.concatenate(self.kept) / 2))  # the sum of two numbers may overflow
             if self.missing:
@@ -99,7 +105,9 @@ class Fitted:
         elif scale == "unit-interval":
             shift, width = self.low, self.high - self.low
         if not math.isfinite(width):
-            raise DataError(f"column '{self.name}': its numbers are too large to be scaled; write 'omitted' beside it")
+            raise DataError(
+                f"{self.source}, column '{self.name}': its numbers are too large to be scaled; {_LEAVE_OUT}"
+            )
         return NumberColumn(name=self.name, fill=fill, shift=shift, width=width)
 
 
@@ -157,7 +165,8 @@ def fit(source: _Source, in_training: InTraining) -> Table:
     """
     card = source.card
     fills = card.missing == "median"
-    numbers = {name: Fitted(name, keeps=fills) for name in source.numbers}
+    path = source.files[card.train[0]].path
+    numbers = {name: Fitted(name, keeps=fills, source=path) for name in source.numbers}
     if fills:
         check_memory(24 * (card.expected_rows()[0] or 0) * len(numbers), "the medians of its columns", card.origin)
     words: dict[str, set[str]] = {name: set() for name, kind in card.columns.items() if kind == "categorical"}
