@@ -302,7 +302,7 @@ def sqlite_error(words: str, code: int) -> sqlite3.OperationalError:
         ),
         (
             sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR_WRITE),
-            "cannot be written: disk I/O error; finished runs are saved",
+            r"cannot be written: disk I/O error \(perhaps a quota, or the limit of ulimit -f, is reached\); finished ",
         ),
     ],
 )

@@ -55,7 +55,8 @@ def of_the_disk(error: Exception, folder: Path) -> str:
         return "the disk is full"
     if code == sqlite3.SQLITE_READONLY or (unclear and not os.access(folder, os.W_OK)):
         return "it is read-only"
-    return str(error) if unclear else ""
+    limits = " (perhaps a quota, or the limit of ulimit -f, is reached)" if code == sqlite3.SQLITE_IOERR else ""
+    return f"{error}{limits}" if unclear else ""
 
 
 def _room(folder: Path) -> int:
