@@ -341,13 +341,16 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
     """Save the model of a run if requested; return why it is not, if so, and whether it never can be."""
     if not task.model_files or traced.status is RunStatus.DIVERGED:
         return "", False
-    card = catalog.card(task.run.dataset.name, task.run.dataset.options)
     try:
+        card = catalog.card(task.run.dataset.name, task.run.dataset.options)
         preprocessing = preprocessing_of(card, task.home, fingerprint=task.fingerprint)
         if preprocessing is not None and preprocessing.features != problem.features:
             preprocessing = None
         classes, origin = Classes.of(problem.classes, card.class_words), _origin(task, card)
         saved = SavedModel(traced.model, classes, problem.features, preprocessing, origin=origin)
+    except UserError as error:  # of a card or a file that was changed or moved while the run trained
+        return f"{NOT_WRITTEN}{error}", False
+    try:
         for path in task.model_files:
             with as_store_error(path):
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,13 @@ from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.progress import SILENT
 from mpu_bench.data.prepare.load import describe, load_problem
+from mpu_bench.data.user_files.adding import FileOptions, card_text, look
 from mpu_bench.errors import ConfigError
-from mpu_bench.experiment import plan
+from mpu_bench.experiment import plan, trace
 from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.inprocess import InProcessPool
+from mpu_bench.files import write_all
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
 
@@ -140,3 +143,30 @@ def test_the_last_problem_is_used_again(
         pool.submit(Task("key", planned, shared_home, fingerprint=fingerprint or ""))
         assert pool.next_outcome(lambda _task, _news: None).record.status == "done"
     assert len(loaded) == 1
+
+
+@pytest.mark.parametrize("gone", ["mine.csv", "datasets/carded.yaml"])
+def test_a_model_whose_data_are_gone_once_it_is_trained_may_be_saved_another_time(
+    gone: str, pool: InProcessPool, tmp_path: Path, shared_home: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the run came to is kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mpu_bench.data.cards.catalog._OWN", tmp_path / "datasets")
+    Path("mine.csv").write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(40)), encoding="utf-8")
+    card = {**look(Path("mine.csv"), FileOptions()).card, "title": "carded"}
+    write_all(tmp_path / "datasets", {"carded.yaml": card_text(card, tmp_path / "datasets", "none")})
+    Path("tried.yaml").write_text("name: tried\ndataset: carded\nsolvers: [{dcd: {C: 1}}]\n", encoding="utf-8")
+    (planned,) = plan.plan(read_config(Path("tried.yaml")))
+    assert pool.prepare("carded", {}, shared_home, Limits(), SILENT) == ""
+    train = trace.train
+
+    def and_lose(*arguments: Any, **more: Any) -> trace.Trace:
+        made = train(*arguments, **more)
+        Path(gone).unlink(missing_ok=True)
+        return made
+
+    pool.submit(Task("key", planned, shared_home, model_files=[tmp_path / "m.mpu"], fingerprint=""))
+    monkeypatch.setattr(trace, "train", and_lose)
+    record = pool.next_outcome(lambda _task, _news: None).record
+    assert (record.status, record.unsavable) == ("done", None)
+    assert "the model could not be written: " in record.reason
