@@ -355,8 +355,8 @@ def _save_model(task: Task, traced: Any, problem: Any) -> tuple[str, bool]:
             with as_store_error(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             saved.save(path)
-    except StoreError as error:
-        return f"{NOT_WRITTEN}{error}", False
+    except (StoreError, MemoryError) as error:
+        return f"{NOT_WRITTEN}{str(error) or 'out of memory'}", False
     except UserError as error:
         return f"{NOT_SAVED}{error}", True
     return "", False

@@ -22,6 +22,7 @@ from mpu_bench.experiment.messages import News, Phase, Task
 from mpu_bench.experiment.pool import Outcome
 from mpu_bench.experiment.pool.inprocess import InProcessPool
 from mpu_bench.files import write_all
+from mpu_bench.models.saved import SavedModel
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "misbehaving.py"
 
@@ -145,7 +146,7 @@ def test_the_last_problem_is_used_again(
     assert len(loaded) == 1
 
 
-@pytest.mark.parametrize("gone", ["mine.csv", "datasets/carded.yaml"])
+@pytest.mark.parametrize("gone", ["mine.csv", "datasets/carded.yaml", "memory"])
 def test_a_model_whose_data_are_gone_once_it_is_trained_may_be_saved_another_time(
     gone: str, pool: InProcessPool, tmp_path: Path, shared_home: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,12 @@ def test_a_model_whose_data_are_gone_once_it_is_trained_may_be_saved_another_tim
         made = train(*arguments, **more)
         Path(gone).unlink(missing_ok=True)
         return made
+
+    def fail(_model: SavedModel, _path: Path) -> None:
+        raise MemoryError
+
+    if gone == "memory":
+        monkeypatch.setattr(SavedModel, "save", fail)
 
     pool.submit(Task("key", planned, shared_home, model_files=[tmp_path / "m.mpu"], fingerprint=""))
     monkeypatch.setattr(trace, "train", and_lose)

@@ -249,6 +249,16 @@ def test_numbers_beyond_single_precision_are_refused() -> None:
         float_source(portable(SavedModel(model, Classes.of([0, 1]), FEATURES)), "m")
 
 
+def test_a_folder_in_which_no_program_may_be_run_is_told_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: Any, **_options: Any) -> None:
+        raise PermissionError(13, "Permission denied")  # of /tmp mounted noexec
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    told = "program cannot be run: Permission denied; name a folder in which programs may be run by TMPDIR"
+    with pytest.raises(DataError, match=told):
+        compiler.called(["/tmp/x/program"])
+
+
 def test_sizes_are_told() -> None:
     source = float_source(portable(saved("linear")), "m")
     assert source.constant_bytes == 4 * (FEATURES + 1) + len("a") + len("b") + 2 + 2 * 4

@@ -112,7 +112,8 @@ def called(command: Sequence[str], stdin: bytes = b"", codes: Sequence[int] = (0
     except subprocess.TimeoutExpired:
         raise DataError(f"{Path(command[0]).name} took more than {_MAX_SECONDS} seconds") from None
     except OSError as error:
-        raise DataError(f"{Path(command[0]).name} cannot be run: {error.strerror}") from None
+        fix = "; name a folder in which programs may be run by TMPDIR" if isinstance(error, PermissionError) else ""
+        raise DataError(f"{Path(command[0]).name} cannot be run: {error.strerror}{fix}") from None
     if done.returncode not in codes:
         said = done.stderr.decode(errors="replace").strip()[:500]
         raise DataError(f"{Path(command[0]).name} failed: {said or f'exit code {done.returncode}'}")
