@@ -87,9 +87,8 @@ class Alike:
 
     def run_seconds(self, pace: float) -> float:
         """Return about how long each takes, where runs take ``pace`` times as long as expected."""
-        if self.expected is None:
-            return self.seconds / max(1, self.ended)
-        return (self.seconds + pace * self.expected) / (self.ended + 1)
+        mean = self.seconds / max(1, self.ended)
+        return mean if self.expected is None else (self.seconds + pace * self.expected) / (self.ended + 1)
 
 
 class UnderWay(NamedTuple):

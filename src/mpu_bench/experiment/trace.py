@@ -77,9 +77,8 @@ class _Pace:
 
     def within(self, seconds: float) -> int:
         """Return the number of examples that fit into a number of seconds."""
-        if math.isinf(self.rate) or math.isinf(seconds):
-            return counters.UNLIMITED
-        return max(1, int(self.rate * seconds))
+        is_known = math.isfinite(self.rate) and math.isfinite(seconds)
+        return max(1, int(self.rate * seconds)) if is_known else counters.UNLIMITED
 
 
 class _Rule(NamedTuple):

@@ -222,6 +222,4 @@ def _size(cell: Cell) -> str:
 
 
 def _is_near(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=_SAME)
+    return one is other if one is None or other is None else math.isclose(one, other, rel_tol=_SAME)

@@ -91,9 +91,8 @@ def measure(card: GeneratedCard) -> dict[str, list[float]]:
 
 def scaling(card: GeneratedCard, measured: Mapping[str, list[float]]) -> transforms.Scaling | None:
     """Make the scaling of what was measured."""
-    if card.scale == "none":
-        return None
-    return transforms.Scaling(np.array(measured["shift"]), np.array(measured["width"]))
+    found = transforms.Scaling(np.array(measured["shift"]), np.array(measured["width"]))
+    return None if card.scale == "none" else found
 
 
 def problem(

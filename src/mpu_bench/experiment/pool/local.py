@@ -63,8 +63,6 @@ class Transfers:
                 self._transfers[work.number][1](work.done)
             case "end" | "fail" if work.number in self._transfers:
                 self._end(work.number, DataError("failed") if work.step == "fail" else None)
-            case _:
-                pass
 
     def _end(self, number: int, error: DataError | None) -> None:
         self._transfers.pop(number)[0].__exit__(type(error) if error else None, error, None)
@@ -254,7 +252,5 @@ def _receive(busy: WorkerHandle, message: Message, on_news: OnNews) -> Outcome |
             busy.progress = message
         case Phase("training"):
             busy.peak_memory = 0
-        case _:
-            pass
     on_news(busy.task, message)
     return None

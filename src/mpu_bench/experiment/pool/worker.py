@@ -66,8 +66,6 @@ class Course:
                 self.since += now - self.aside_since
                 self.compiled_seconds += now - self.aside_since
                 self.aside_since = None
-            case _:
-                pass
 
     def silent_training(self) -> float:
         """Return for how many seconds it has trained without a word."""
