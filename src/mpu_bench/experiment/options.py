@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpu_bench.data.download.cache import DataDirectory
     from mpu_bench.experiment.pool import Pool
 
-_YES = {"1", "true", "yes", "on", "t", "y"}
+_NO = {"", "0", "false", "no", "off", "f", "n", "none"}  #: any other word keeps the network out of bounds
 _P = ParamSpec("_P")
 _First = TypeVar("_First")
 _Options = TypeVar("_Options", bound="Options")
@@ -89,8 +89,8 @@ class DataOptions(FolderOptions):
     @property
     def home(self) -> DataDirectory:
         """The data directory."""
-        offline = os.environ.get("MPU_BENCH_OFFLINE", "").lower() in _YES if self.offline is None else self.offline
-        return self._home(self.mirror, offline)
+        by_default = os.environ.get("MPU_BENCH_OFFLINE", "").strip().lower() not in _NO
+        return self._home(self.mirror, by_default if self.offline is None else self.offline)
 
 
 @dataclass(frozen=True, kw_only=True)
