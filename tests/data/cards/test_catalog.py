@@ -65,6 +65,14 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     assert complaint("adlut") == "there is no dataset 'adlut'; did you mean 'adult'?"
 
 
+def test_the_name_of_a_file_is_answered_with_how_files_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").touch()
+    told = r"for the file write \{file: mine\.csv\} in a config, or give mpu-bench data add mine\.csv"
+    with pytest.raises(DataError, match=told):
+        catalog.card("mine.csv")
+
+
 def test_a_positive_class_called_rest_is_told_from_the_others(own):
     own("mine", MINIMAL.replace('["-1", "+1"]', '{rest: "0", run: "1"}') + "options: [positive]\n")
     assert catalog.card("mine", {"positive": ["rest"]}).class_names == ("others", "rest")

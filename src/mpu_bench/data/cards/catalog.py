@@ -16,7 +16,8 @@ from mpu_bench import installed, resources
 from mpu_bench.data.cards.schema import MAX_NAME_BYTES, UNIVERSAL_OPTIONS, AnyCard, Card, can_name_a_file
 from mpu_bench.document import Document, Locations, shown
 from mpu_bench.errors import DataError, nearest
-from mpu_bench.files import read_bounded
+from mpu_bench.files import is_file, read_bounded
+from mpu_bench.texts import command
 from mpu_bench.yaml_text import MAX_BYTES, read
 
 _OWN = Path("datasets")  # a user's cards, below the working folder
@@ -172,7 +173,10 @@ def _find(name: str) -> str:
                 f"{_OWN / name}.yaml: '{name}' cannot be the name of a dataset; use letters, digits and . + - _, "
                 f"{MAX_NAME_BYTES} at most"
             )
-        raise DataError(f"there is no dataset '{name}'; {nearest(name, [*paths, *owners])}")
+        of_file = f"for the file write {{file: {name}}} in a config, or give {command('data', 'add', name)}"
+        raise DataError(
+            f"there is no dataset '{name}'; " + (of_file if is_file(Path(name)) else nearest(name, [*paths, *owners]))
+        )
     return name if name in paths else owners[name]
 
 
