@@ -23,8 +23,8 @@ from mpu_bench.core.counters import (
 )
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model, labels_of
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng, shuffle
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, add, count, dot, squared_norm, squared_norms, take
 from mpu_bench.core.solver import Measures, Solver, Status, Until

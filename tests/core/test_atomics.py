@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from mpu_bench.core import atomics
+from mpu_bench.core import team
 from mpu_bench.core.jit import jit
 
 TIMES = 200_000
@@ -14,7 +14,7 @@ TIMES = 200_000
 @jit
 def add_often(words, times):
     for _ in range(times):
-        atomics.add(words, 1, np.int64(2))
+        team.add(words, 1, np.int64(2))
 
 
 @jit
@@ -22,8 +22,8 @@ def send(words, values, times):
     """Write value after value, each when the one before was taken."""
     for k in range(1, times):
         values[0] = 3 * k
-        atomics.store(words, 0, np.int64(k))
-        while atomics.load(words, 1) != k:
+        team.store(words, 0, np.int64(k))
+        while team.load(words, 1) != k:
             pass
 
 
@@ -32,10 +32,10 @@ def receive(words, values, times):
     """Return how many values were not there when the word said so."""
     wrong = 0
     for k in range(1, times):
-        while atomics.load(words, 0) != k:
+        while team.load(words, 0) != k:
             pass
         wrong += values[0] != 3 * k
-        atomics.store(words, 1, np.int64(k))
+        team.store(words, 1, np.int64(k))
     return wrong
 
 
@@ -69,9 +69,9 @@ def test_what_was_written_before_a_word_is_there_with_it():
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_old_value_is_returned(compiled):
     def program(words):
-        atomics.store(words, 1, np.int64(5))
-        before = atomics.add(words, 1, np.int64(-7))
-        return before, atomics.load(words, 1)
+        team.store(words, 1, np.int64(5))
+        before = team.add(words, 1, np.int64(-7))
+        return before, team.load(words, 1)
 
     words = np.zeros(2, np.int64)
     assert (jit(program) if compiled else program)(words) == (5, -2)

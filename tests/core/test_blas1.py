@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mpu_bench.core.blas1 import axpy, dot
+from mpu_bench.core.numeric import axpy, dot
 
 
 @pytest.mark.parametrize("m", [0, 1, 7, 100])

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_bench.core.ordering import number, order
+from mpu_bench.core.numeric import number, order
 
 NUMBERS = st.floats(allow_nan=False)
 

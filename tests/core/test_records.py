@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mpu_bench.core.records import new_record
+from mpu_bench.core.numeric import new_record
 
 PROGRESS = np.dtype([("position", "i8"), ("gap", "f8")])
 

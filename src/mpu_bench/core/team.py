@@ -3,23 +3,29 @@
 The thread that trains puts a row on a board that all of them read, and takes parts as the others do. So nobody waits
 for one who sleeps, and who comes late does what is left. A helper looks at the board for a while after its last part,
 as a row takes less than a sleeping thread needs to wake, and then sleeps longer and longer.
+
+Words of the board that several threads write are written by atomic operations, each of which is done whole, and in the
+order of the program: what a thread has written before `store` or `add` is there for the one that finds the new value by
+`load` or `add`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-from mpu_bench.core import atomics
 from mpu_bench.core.jit import jit
 
 _LINE = 16  # words between two that are written at once: they share no cache line, nor two that are fetched together
 _LEFT, _UNDONE, _ROW = 0, _LINE, 2 * _LINE
 _SLOT, _PARTS, _LENGTH, _TIMES = _ROW + 1, _ROW + 2, _ROW + 3, _ROW + 4
+_WORD_BYTES = 8
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 5e-5, 2e-3  # seconds
 
 
@@ -35,21 +41,78 @@ def new_team() -> Team:
     return Team(np.zeros(3 * _LINE, np.int64), np.zeros(1, np.int64))
 
 
+def load(array: Any, index: Any) -> Any:
+    """Return an element of an array of int64."""
+    return array[index]
+
+
+def store(array: Any, index: Any, value: Any) -> None:
+    """Set an element of an array of int64."""
+    array[index] = value
+
+
+def add(array: Any, index: Any, value: Any) -> Any:
+    """Add to an element of an array of int64, and return what it was."""
+    before = array[index]
+    array[index] += value
+    return before
+
+
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.gep(array.data, [arguments[1]])
+
+
+def _are_words(array: Any, index: Any) -> bool:
+    return array == types.int64[::1] and isinstance(index, types.Integer)
+
+
+@type_callable(load)
+def _(_context):
+    return lambda array, index: types.int64 if _are_words(array, index) else None
+
+
+@type_callable(store)
+def _(_context):
+    return lambda array, index, value: types.void if _are_words(array, index) and value == types.int64 else None
+
+
+@type_callable(add)
+def _(_context):
+    return lambda array, index, value: types.int64 if _are_words(array, index) and value == types.int64 else None
+
+
+@lower_builtin(load, types.Array, types.Integer)
+def _(context, builder, signature, arguments):
+    return builder.load_atomic(_pointer(context, builder, signature, arguments), "acquire", _WORD_BYTES)
+
+
+@lower_builtin(store, types.Array, types.Integer, types.Integer)
+def _(context, builder, signature, arguments):
+    builder.store_atomic(arguments[2], _pointer(context, builder, signature, arguments), "release", _WORD_BYTES)
+    return context.get_dummy_value()
+
+
+@lower_builtin(add, types.Array, types.Integer, types.Integer)
+def _(context, builder, signature, arguments):
+    return builder.atomic_rmw("add", _pointer(context, builder, signature, arguments), arguments[2], "acq_rel")
+
+
 @jit
 def want(team, i, slot, parts, length):
     """Ask for row i, which goes into a slot, in so many parts of a length; the row before is complete."""
     words = team.words
     words[_ROW], words[_SLOT], words[_TIMES] = i, slot, words[_TIMES] + 1
     words[_PARTS], words[_LENGTH] = parts, length
-    atomics.store(words, _UNDONE, np.int64(parts))
-    atomics.store(words, _LEFT, np.int64(parts))
+    store(words, _UNDONE, np.int64(parts))
+    store(words, _LEFT, np.int64(parts))
 
 
 @jit
 def take_part(team):
     """Return where a part begins that is to be computed now, the first ones first; -1 where all of them are taken."""
-    if atomics.load(team.words, _LEFT) > 0:
-        left = atomics.add(team.words, _LEFT, np.int64(-1))
+    if load(team.words, _LEFT) > 0:
+        left = add(team.words, _LEFT, np.int64(-1))
         if left > 0:
             return (team.words[_PARTS] - left) * team.words[_LENGTH]
     return np.int64(-1)
@@ -64,13 +127,13 @@ def wanted(team):
 @jit
 def parts_are_done(team, count):
     """Note that so many parts which were taken are done; the row is not complete before."""
-    atomics.add(team.words, _UNDONE, np.int64(-count))
+    add(team.words, _UNDONE, np.int64(-count))
 
 
 @jit
 def wait(team):
     """Return when all parts are done."""
-    while atomics.load(team.words, _UNDONE) > 0:
+    while load(team.words, _UNDONE) > 0:
         pass
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mpu_bench.core.records import new_record
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.rng import rng
 from mpu_bench.solvers.batch.water_filling import LEVELS, draw_covered, one_level, two_levels
 from oracles import water

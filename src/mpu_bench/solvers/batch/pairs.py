@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
-from mpu_bench.core.records import new_record
+from mpu_bench.core.numeric import new_record
 from mpu_bench.solvers.batch.shrinking import update_bounds
 
 VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards

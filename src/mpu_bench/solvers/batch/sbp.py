@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import take
 from mpu_bench.core.solver import Measures, Solver, Status, Until

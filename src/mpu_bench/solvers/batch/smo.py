@@ -47,9 +47,8 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import PRESENTED, STEPS, UNLIMITED, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.ordering import ALL_BUT_SIGN, number, order
+from mpu_bench.core.numeric import ALL_BUT_SIGN, new_record, number, order
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until
 from mpu_bench.errors import ConfigError
 from mpu_bench.kernels import Kernel

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UNLIMITED, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import randint, rng
 from mpu_bench.core.rows import Rows, add, dot, new_weights, prefetch_row, take
 from mpu_bench.core.solver import Measures, Status, Until

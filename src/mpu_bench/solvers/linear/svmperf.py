@@ -40,13 +40,13 @@ import numpy as np
 from annotated_types import Gt, Le
 from numpy.typing import NDArray
 
-from mpu_bench.core import blas1
+from mpu_bench.core import numeric
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Status, Until
 from mpu_bench.kernels import Kernel
@@ -254,7 +254,7 @@ def _add_plane(arrays):
     m, violators = progress.planes, progress.violators
     arrays.multipliers[m], arrays.idle[m], arrays.offsets[m] = 0.0, 0, violators
     for j in range(m + 1):
-        gram[m, j] = gram[j, m] = blas1.dot(planes[j], planes[m], len(planes[m]))
+        gram[m, j] = gram[j, m] = numeric.dot(planes[j], planes[m], len(planes[m]))
     # The sum of the losses; from the same numbers as the other slacks, as their ties decide in the small problem
     arrays.slacks[m] = violators - _dot(gram[m], arrays.multipliers, m)
     progress.planes = m + 1

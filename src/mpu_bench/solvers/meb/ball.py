@@ -70,8 +70,8 @@ from mpu_bench.core.counters import (
 )
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.rows import Rows, any_rows, squared_norms, take
 from mpu_bench.core.solver import Kernels, Measures, Solver, Status, Until
 from mpu_bench.core.vectors import has_free_entries, new_vectors_for, quantum_of, with_free_entries

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.ordering import number, order
+from mpu_bench.core.numeric import number, order
 from mpu_bench.solvers.certificates import of_example
 from mpu_bench.solvers.meb.core_set import CoreSet, Examples, kept_row
 

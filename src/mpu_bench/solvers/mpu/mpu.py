@@ -72,9 +72,9 @@ from mpu_bench.core.counters import (
 )
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import Model
+from mpu_bench.core.numeric import new_record
 from mpu_bench.core.prefetch import EXAMPLES_AHEAD, prefetch
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.rng import rng, shuffle
 from mpu_bench.core.rows import squared_norms
 from mpu_bench.core.solver import Measures, Optimum, Solver, Status, Until

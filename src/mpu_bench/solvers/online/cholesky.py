@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.blas1 import axpy, dot
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.jit import jit
+from mpu_bench.core.numeric import axpy, dot
 
 _JITTER = 1e-9  # of K(x, x), added to the diagonal: equal rows would make a Gram matrix singular
 

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.ordering import number, order
+from mpu_bench.core.numeric import new_record, number, order
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.records import new_record
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import drop, padded, put, weighted_sum
 from mpu_bench.kernels import Kernel, value

@@ -22,10 +22,10 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from mpu_bench.core.blas1 import axpy, dot
 from mpu_bench.core.counters import INNER_PRODUCTS, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import FourierModel
+from mpu_bench.core.numeric import axpy, dot
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, nonzeros

@@ -43,7 +43,7 @@ from mpu_bench.core import sparse_vectors
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.exp import exp_double, exp_single, expm1_double
 from mpu_bench.core.jit import jit, jit_dispatch
-from mpu_bench.core.ordering import order
+from mpu_bench.core.numeric import order
 from mpu_bench.core.vectors import padded, put_between, squared_distances
 from mpu_bench.solvers.online.expansion import (
     Expansion,

@@ -29,10 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.blas1 import axpy, dot
 from mpu_bench.core.counters import KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit
-from mpu_bench.core.records import new_record
+from mpu_bench.core.numeric import axpy, dot, new_record
 from mpu_bench.errors import DataError
 from mpu_bench.solvers.online.expansion import change_squared_norm, remove, smallest, squared_coefficients
 from mpu_bench.solvers.online.leaving import maintain
