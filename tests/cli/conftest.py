@@ -15,8 +15,7 @@ import pytest
 from command_line import Called, environment
 from copies import Copies
 from mpu_bench.cli import app, interruption
-from mpu_bench.experiment.pool.local import LocalPool
-from mpu_bench.experiment.pool.worker import WorkerHandle
+from mpu_bench.experiment.pool.local import LocalPool, WorkerHandle
 
 
 @pytest.fixture

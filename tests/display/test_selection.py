@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpu_bench.display.selection import shown_table
+from mpu_bench.cli.selecting import shown_table
 from mpu_bench.display.terminal import Terminal
 from mpu_bench.report.choice import page, sentences
 from mpu_bench.selection.outcome import Outcome, Row

@@ -83,7 +83,7 @@ def load(name: str) -> type[Solver]:
     """
     if name not in SOLVERS:
         if _unknown_are_of_plugins.get():
-            from mpu_bench.solvers.plugins.stand_in import Undescribed
+            from mpu_bench.solvers.plugins.process import Undescribed
 
             return Undescribed
         raise ConfigError(f"unknown solver '{name}': {nearest(name, SOLVERS)}")
@@ -215,12 +215,11 @@ def describe_plugin(path: Path) -> list[str]:
         one that is not fit to be run, or if it takes the name of another.
     """
     from mpu_bench.solvers.plugins import importing, process
-    from mpu_bench.solvers.plugins.stand_in import stand_in
 
     read = importing.read_plugin(path)
     if _SOURCES.get(read.module_name) == read:
         return [name for name, target in SOLVERS.items() if target.partition(":")[0] == read.module_name]
-    stand_ins = [stand_in(description, read) for description in process.describe(read)]
+    stand_ins = [process.stand_in(description, read) for description in process.describe(read)]
     _forget(read.module_name)
     names = _register(read, {solver.name: solver.__name__ for solver in stand_ins})
     _STAND_INS.update({SOLVERS[solver.name]: solver for solver in stand_ins})

@@ -6,7 +6,7 @@ import pytest
 
 from mpu_bench.config.schema import Limits, Stop
 from mpu_bench.experiment.messages import Aside, Message, Phase, Progress
-from mpu_bench.experiment.pool.worker import Course
+from mpu_bench.experiment.pool.local import Course
 
 STARTED: list[tuple[float, Message]] = [(1, Phase("loading")), (2, Phase("compiling"))]
 TRAINING: list[tuple[float, Message]] = [*STARTED, (3, Phase("training"))]

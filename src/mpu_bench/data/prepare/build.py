@@ -8,9 +8,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from mpu_bench.data.cards.parts import Part
 from mpu_bench.data.cards.schema import (
@@ -23,16 +25,28 @@ from mpu_bench.data.cards.schema import (
     SvmlightCard,
     TableCard,
 )
-from mpu_bench.data.prepare import described, generators, streams, transforms
+from mpu_bench.data.prepare import generators, streams, transforms
 from mpu_bench.data.prepare.npy import PartWriter, make_dense
 from mpu_bench.data.prepare.room import check_disk, check_memory
 from mpu_bench.data.readers.blocks import Chunk, Labels, SourceFile
 from mpu_bench.data.readers.idx import read_idx
 from mpu_bench.errors import DataError
-from mpu_bench.preprocessing import Preprocessing, Table
+from mpu_bench.preprocessing import (
+    CategoricalColumn,
+    Column,
+    NumberColumn,
+    OmittedColumn,
+    Preprocessing,
+    Table,
+    Vectors,
+)
 from mpu_bench.texts import command, counted
 
+if TYPE_CHECKING:
+    from mpu_bench.data.readers.delimited import ColumnEncoding
+
 DENSE_FROM = 0.5  #: the share of stored values from which dense rows (4 bytes a value) are smaller than pairs (8)
+_WIDEST = 1e300  # by which what must become 0 is divided
 _COMMAND = "mpu-bench data add"  # which writes a card, with itself at its head
 _DIGITS_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 
@@ -162,7 +176,7 @@ def _measured(card: GeneratedCard, folder: Path, raw: Preprocessing | None, test
     for path in folder.glob("train-*.npy"):
         path.unlink()
     counts = {"train": streams.Streamed(card).counts(), "test": test_counts}
-    preprocessing = described.finished(raw, None, chosen, sparse=False)
+    preprocessing = _finished(raw, None, chosen, sparse=False)
     return Built("dense", card.features, counts, measured, preprocessing)
 
 
@@ -187,7 +201,7 @@ def _idx(card: IdxCard, files: Mapping[str, SourceFile]) -> Source:
         images, labels = (files[name] for name in names)
         yield from read_idx(images, labels, Labels(card.classes), card.features)
 
-    return Source(read, described.vectors(card))
+    return Source(read, _raw_vectors(card))
 
 
 def _svmlight(card: SvmlightCard, files: Mapping[str, SourceFile]) -> Source:
@@ -198,7 +212,7 @@ def _svmlight(card: SvmlightCard, files: Mapping[str, SourceFile]) -> Source:
         labels = Topics(files[card.topic.file], card.topic.name)
     rules = Rules(labels, card.features, card.first_index, card.repeated_pairs)
     return Source(
-        lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names), described.vectors(card)
+        lambda names: chain.from_iterable(read_svmlight(files[name], rules) for name in names), _raw_vectors(card)
     )
 
 
@@ -216,7 +230,7 @@ def _delimited(card: DelimitedCard, files: Mapping[str, SourceFile]) -> Source:
     labels = Labels(card.classes)
     return Source(
         lambda names: chain.from_iterable(delimited.read_delimited(files[name], encoding, labels) for name in names),
-        described.table(card, encoding),
+        _raw_table(card, encoding),
     )
 
 
@@ -242,7 +256,7 @@ def _embedded(card: EmbeddedCard, _files: Mapping[str, SourceFile]) -> Source:
     values, labels = digits.data.astype(np.uint8), digits.target.astype(np.uint8)
     if hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest() != _DIGITS_SHA256:
         raise DataError("this version of scikit-learn brings other digits; install scikit-learn >=1.6,<2")
-    return Source(lambda _names: iter([Chunk(labels.astype(np.int32), values)]), described.vectors(card))
+    return Source(lambda _names: iter([Chunk(labels.astype(np.int32), values)]), _raw_vectors(card))
 
 
 _READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Source]] = {
@@ -251,7 +265,7 @@ _READERS: dict[str, Callable[[Any, Mapping[str, SourceFile]], Source]] = {
     "table": _table,
     "idx": _idx,
     "embedded": _embedded,
-    "generated": lambda card, _files: Source(lambda _names: iter(()), described.vectors(card)),  # see `_generated`
+    "generated": lambda card, _files: Source(lambda _names: iter(()), _raw_vectors(card)),  # see `_generated`
 }
 
 
@@ -283,7 +297,7 @@ def _finish(
         return features, raw
     if card.scale != "none" and not card.coded:
         scaling = transforms.scale(folder, card.scale)
-    return features, described.finished(raw, kept_columns, scaling, sparse=storage != "dense")
+    return features, _finished(raw, kept_columns, scaling, sparse=storage != "dense")
 
 
 def _check(card: Card, parts: Mapping[str, PartWriter]) -> None:
@@ -331,3 +345,101 @@ def _compare(card: Card, what: str, expected: Part | None, rows: int, counts: np
         wanted = expected.classes.get(name, count)
         if count != wanted:
             raise DataError(f"{source} has {counted(count, 'row')} of class '{name}', expected {wanted:,}{hint}")
+
+
+# ------------------------------------------------------------------ what is done to raw rows, as preprocessing says it
+
+
+def _raw_vectors(card: Card) -> Vectors:
+    """Describe what is done to vectors while they are read."""
+    factor, divisor = card.multiplier
+    return Vectors(
+        features_in=card.features,
+        first_index=getattr(card, "first_index", 1),
+        multiply_by=factor,
+        divide_by=divisor,
+        unit_rows=card.unit_rows,
+    )
+
+
+def _raw_table(card: Card, encoding: ColumnEncoding) -> Table | None:
+    """Describe what is done to a delimited text while it is read; None for what no `Table` can say.
+
+    Its columns are called ``column 1`` and so on, as those of any table without a header.
+    """
+    if card.coded and card.multiplier != (1.0, 1.0):
+        return None  # the features of words are multiplied, too
+    try:
+        return _raw_columns(card, encoding)
+    except (ValidationError, KeyError):  # such as of a negative factor, or a training part without rows
+        return None
+
+
+def _raw_columns(card: Card, encoding: ColumnEncoding) -> Table:
+    factor, divisor = card.multiplier
+    columns: list[Column] = []
+    for index in range(encoding.count):
+        name = f"column {index + 1}"
+        if index not in encoding.used:
+            columns.append(OmittedColumn(name=name))
+        elif index in encoding.values:
+            columns.append(CategoricalColumn(name=name, categories=encoding.values[index], exact=True))
+        elif encoding.scaled:
+            low, high = encoding.low[index], encoding.high[index]
+            columns.append(NumberColumn(name=name, shift=low, width=high - low if high > low else _WIDEST))
+        else:
+            columns.append(NumberColumn(name=name, width=divisor / factor))
+    label = f"column {encoding.layout.label}"
+    return Table(columns=tuple(columns), label=label, unit_rows=card.unit_rows)
+
+
+def _finished(
+    raw: Preprocessing | None, kept_columns: NDArray[np.intp] | None, scaling: transforms.Scaling | None, sparse: bool
+) -> Preprocessing | None:
+    """Add the steps that need the whole training part: the columns that are kept, and how they are scaled.
+
+    Parameters
+    ----------
+    raw : Preprocessing or None
+        What is done to the rows while they are read; None if it cannot be said.
+    kept_columns : array of int or None
+        The columns that are left, None for all.
+    scaling : Scaling or None
+    sparse : bool
+        Whether the rows are stored sparse.
+    """
+    try:
+        if isinstance(raw, Vectors):
+            steps = {
+                "kept": None if kept_columns is None else tuple(kept_columns.tolist()),
+                "shift": None if scaling is None else tuple(scaling.shift.tolist()),
+                "width": None if scaling is None else tuple(scaling.width.tolist()),
+            }
+            return Vectors(**{**dict(raw), **steps, "sparse": sparse})
+        return None if raw is None else _finished_table(raw, kept_columns, scaling, sparse)
+    except ValidationError:  # such as of a width that is not finite
+        return None
+
+
+def _finished_table(
+    raw: Table, kept_columns: NDArray[np.intp] | None, scaling: transforms.Scaling | None, sparse: bool
+) -> Table | None:
+    if raw.unit_rows and kept_columns is not None:
+        return None  # a row was given unit length with the columns that were dropped since
+    kept = range(raw.features) if kept_columns is None else kept_columns.tolist()
+    positions = {index: position for position, index in enumerate(kept)}
+    columns: list[Column] = []
+    first = 0
+    for column in raw.columns:
+        left = [i for i in range(column.features) if first + i in positions]
+        if not left:
+            columns.append(OmittedColumn(name=column.name))
+        elif isinstance(column, CategoricalColumn):
+            columns.append(column.model_copy(update={"categories": tuple(column.categories[i] for i in left)}))
+        elif isinstance(column, NumberColumn) and scaling is not None:
+            shift, width = float(scaling.shift[positions[first]]), float(scaling.width[positions[first]])
+            columns.append(NumberColumn(name=column.name, shift=shift * column.width, width=width * column.width))
+        else:
+            columns.append(column)
+        first += column.features
+    return Table(columns=tuple(columns), label=raw.label, unit_rows=raw.unit_rows, sparse=sparse)
