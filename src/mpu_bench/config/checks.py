@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -16,17 +15,18 @@ from mpu_bench.config.parameters import names_of_parameters
 from mpu_bench.config.rules import AXES, Where, check_judging
 from mpu_bench.config.schema import File
 from mpu_bench.config.sentences import sentences
-from mpu_bench.document import Document, Node, shown
-from mpu_bench.errors import DataError
+from mpu_bench.document import Document, Node
 from mpu_bench.files import is_file
 
-OTHERWISE = "otherwise"  #: of values by dataset: that of all others
-FILE = "file"  #: of a dataset that is a user file
 _SURE_ENDS = {"passes", "seconds"}  # of the rules of stop: those that every run reaches
 
 
 def check_together(
-    content: File, document: Document, datasets: Sequence[DatasetChoice], choices: Sequence[SolverChoice]
+    content: File,
+    document: Document,
+    datasets: Sequence[DatasetChoice],
+    choices: Sequence[SolverChoice],
+    labels: Collection[str],
 ) -> None:
     """Reject what does not go together.
 
@@ -38,6 +38,8 @@ def check_together(
     datasets : sequence of DatasetChoice
     choices : sequence of SolverChoice
         The solvers, each with one value for each parameter.
+    labels : collection of str
+        Of all datasets, in any of its profiles.
 
     Raises
     ------
@@ -57,7 +59,6 @@ def check_together(
     ):
         raise document["stop"]["gap"].error("no solver of this config has a gap; remove the key")
     _check_ends(content, choices, entries)
-    labels = {*(dataset.label for dataset in datasets), *_labels_in(document)}
     check_judging(content, document.root, labels, solvers.known())
     if all(solvers.is_described(choice.name) for choice in choices):
         _check_claimed(document["claims"], {name for _, own in variants for name in own})
@@ -84,43 +85,6 @@ def _check_claimed(claims: Node, parameters: Collection[str]) -> None:
 def _parameters_of_all() -> frozenset[str]:
     """Return the names of the parameters of all our solvers, for which each of them is imported."""
     return frozenset(itertools.chain.from_iterable(map(names_of_parameters, solvers.OWN)))
-
-
-def check_per_dataset(node: Node, labels: Sequence[str]) -> None:
-    """Reject a name of no dataset, or a dataset without a value."""
-    if not isinstance(node.value, Mapping):
-        raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
-    for label in labels:
-        if label not in node.value and OTHERWISE not in node.value:
-            raise node.error(f"has no value for '{label}'; add it, or {OTHERWISE}: VALUE")
-    valid = {*labels, *_labels_in(node.document), OTHERWISE}
-    for label in node.value:
-        if label not in valid:
-            raise node[label].unknown("dataset", str(label), valid)
-
-
-def _labels_in(document: Document) -> set[str]:
-    """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
-    data = (document.written or document).data
-    profiles = data.get("profiles")
-    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
-    entries = [
-        entry
-        for part in parts
-        if isinstance(part, Mapping)
-        for entry in (part.get("dataset"), *(part["datasets"] if isinstance(part.get("datasets"), list) else ()))
-    ]
-    labels = {entry for entry in entries if isinstance(entry, str)}
-    for entry in entries:
-        if isinstance(entry, Mapping) and FILE in entry:
-            from mpu_bench.data.user_files.adding import name_of
-
-            with suppress(DataError):
-                labels.add(str(entry.get("as") or name_of(Path(str(entry[FILE])))))
-            continue
-        for name, options in entry.items() if isinstance(entry, Mapping) else ():
-            labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
-    return labels
 
 
 def _check_explained(content: File, node: Node) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from mpu_bench import solvers
 from mpu_bench.config.bounds import LARGEST_SEED, PlanSize, check_trials, combinations
-from mpu_bench.config.checks import FILE, OTHERWISE, check_per_dataset, check_together
+from mpu_bench.config.checks import check_together
 from mpu_bench.config.choices import (
     Candidate,
     DatasetChoice,
@@ -35,7 +35,8 @@ from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.kernels import KERNELS
 from mpu_bench.scaled import Derived, parse
 
-_PER_DATASET = "per-dataset"
+_PER_DATASET, _OTHERWISE = "per-dataset", "otherwise"  # of all other datasets
+_FILE = "file"  # of a dataset that is a user file
 _KERNEL_PREFIX = "kernel."  # of what is tuned: kernel.gamma
 _TUNE_KEYS = ", ".join(field.alias or name for name, field in Tune.model_fields.items())
 
@@ -95,9 +96,9 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
     labels = list(dict.fromkeys(dataset.label for dataset in datasets))
     repeats, more = content.repeats, dict[str, int]()
     if not isinstance(repeats, int):
-        check_per_dataset(document["repeats"].holding(repeats.values), labels)
+        _check_per_dataset(document["repeats"].holding(repeats.values), labels)
         more = dict(repeats.values)
-        repeats = more.pop(OTHERWISE)
+        repeats = more.pop(_OTHERWISE)
     count = max([repeats, *more.values()])
     if content.seed + count - 1 > LARGEST_SEED:
         raise document["seed"].error(
@@ -109,7 +110,7 @@ def _expanded_experiment(content: File, document: Document, plugins: tuple[Path,
         for entry in document["solvers"].entries()
         for choice in _solvers_of(entry, content, labels=labels, size=size)
     )
-    check_together(content, document, datasets, choices)
+    check_together(content, document, datasets, choices, labels={*labels, *_labels_in(document)})
     return Experiment(
         source=document.source,
         placement=content.placement or ("together" if content.stop.is_timed else "spread"),
@@ -149,7 +150,7 @@ def _datasets_of(content: File, document: Document) -> tuple[DatasetChoice, ...]
 
 def _dataset(node: Node) -> tuple[DatasetChoice, ...]:
     """Read a dataset with its options: one choice, or one for each of its ``bipartitions``."""
-    if isinstance(node.value, Mapping) and FILE in node.value:
+    if isinstance(node.value, Mapping) and _FILE in node.value:
         return (_user_file(node),)
     name, below = node.named("dataset")
     options = dict(below.value)
@@ -179,11 +180,11 @@ def _user_file(node: Node) -> DatasetChoice:
     folder = Path() if written.names_key else Path(node.document.source).parent
     options = {key: node.value[key] for key in UNIVERSAL_OPTIONS if key in node.value}
     try:
-        name, card = file.options(folder, written.text or node.document.source)
-        classes, told = catalog.card(name, options | card).class_names, tuple(file.remarks(folder))
-        return DatasetChoice(name, options | card, file.name or name, classes, remarks=told)
+        name, card, told = file.found(folder, written.text or node.document.source)
+        classes = catalog.card(name, options | card).class_names
+        return DatasetChoice(name, options | card, file.name or name, classes, remarks=tuple(told))
     except DataError as error:
-        raise node[FILE].error(str(error)) from None
+        raise node[_FILE].error(str(error)) from None
 
 
 # ------------------------------------------------------------------ one step: select what holds for a dataset
@@ -199,15 +200,52 @@ def _selected(node: Node, labels: Sequence[str], written: Mapping[str, Node]) ->
         yield None, node
         return
     for name in varying:
-        check_per_dataset(written.get(name, node[name])[_PER_DATASET], labels)
+        _check_per_dataset(written.get(name, node[name])[_PER_DATASET], labels)
     for label in labels:
         chosen = {name: node.value[name][_PER_DATASET] for name in varying}
         yield (
             label,
             node.holding(
-                node.value | {name: values.get(label, values.get(OTHERWISE)) for name, values in chosen.items()}
+                node.value | {name: values.get(label, values.get(_OTHERWISE)) for name, values in chosen.items()}
             ),
         )
+
+
+def _check_per_dataset(node: Node, labels: Sequence[str]) -> None:
+    """Reject a name of no dataset, or a dataset without a value."""
+    if not isinstance(node.value, Mapping):
+        raise node.error(f"must give a value for each dataset (adult: 0.06), not {shown(node.value)}")
+    for label in labels:
+        if label not in node.value and _OTHERWISE not in node.value:
+            raise node.error(f"has no value for '{label}'; add it, or {_OTHERWISE}: VALUE")
+    valid = {*labels, *_labels_in(node.document), _OTHERWISE}
+    for label in node.value:
+        if label not in valid:
+            raise node[label].unknown("dataset", str(label), valid)
+
+
+def _labels_in(document: Document) -> set[str]:
+    """List the labels of all datasets that a config names, in any of its profiles, as far as it can be read."""
+    data = (document.written or document).data
+    profiles = data.get("profiles")
+    parts = [data, *(profiles.values() if isinstance(profiles, Mapping) else ())]
+    entries = [
+        entry
+        for part in parts
+        if isinstance(part, Mapping)
+        for entry in (part.get("dataset"), *(part["datasets"] if isinstance(part.get("datasets"), list) else ()))
+    ]
+    labels = {entry for entry in entries if isinstance(entry, str)}
+    for entry in entries:
+        if isinstance(entry, Mapping) and _FILE in entry:
+            from mpu_bench.data.user_files.adding import name_of
+
+            with suppress(DataError):
+                labels.add(str(entry.get("as") or name_of(Path(str(entry[_FILE])))))
+            continue
+        for name, options in entry.items() if isinstance(entry, Mapping) else ():
+            labels.add(str(options["as"] if isinstance(options, Mapping) and options.get("as") else name))
+    return labels
 
 
 # ------------------------------------------------------------------ two: expand lists

@@ -139,15 +139,10 @@ def look(path: Path, file_options: FileOptions, advance: Callable[[int], None] =
         raise DataError(f"{path}: all rows are of class '{name}'; two classes are needed to train")
     _check_positive(added, file_options, path)
     is_same = file_options.test is not None and os.path.realpath(file_options.test) == os.path.realpath(path)
-    own = ["the test file is the training file: errors on it say nothing of other rows"] if is_same else []
-    return replace(added, notes=[*added.notes, *own, *_never_trained(added.counted)])
-
-
-def _never_trained(counted: Counted) -> list[str]:
-    """Return a note on classes that only the test file holds."""
-    if not (names := [f"'{name}'" for name in counted.classes if name not in counted.train]):
-        return []
-    return [f"no training row is of class {listed(names)}: every such test row will be an error"]
+    notes = ["the test file is the training file: errors on it say nothing of other rows"] if is_same else []
+    if lost := [f"'{name}'" for name in added.counted.classes if name not in added.counted.train]:
+        notes.append(f"no training row is of class {listed(lost)}: every such test row will be an error")
+    return replace(added, notes=[*added.notes, *notes])
 
 
 def _open(
@@ -379,17 +374,11 @@ class FileDataset(FileOptions):
     name: Label | None = Field(default=None, alias="as")
     augment: float | None = None
 
-    def options(self, folder: Path, origin: str) -> tuple[str, dict[str, Any]]:
-        """Return what `options_of` does, of files that are found from a folder."""
-        return options_of(folder / self.file, self._said(folder), origin, self.name)
-
-    def remarks(self, folder: Path) -> list[str]:
-        """Return what `remarks` does, of files that are found from a folder."""
-        return remarks(folder / self.file, self._said(folder))
-
-    def _said(self, folder: Path) -> FileOptions:
+    def found(self, folder: Path, origin: str) -> tuple[str, dict[str, Any], list[str]]:
+        """Return what `options_of` and `remarks` do, of files that are found from a folder."""
         test = None if self.test is None else str(folder / self.test)
-        return FileOptions(**self.model_dump(include=set(FileOptions.model_fields)) | {"test": test})
+        said = FileOptions(**self.model_dump(include=set(FileOptions.model_fields)) | {"test": test})
+        return *options_of(folder / self.file, said, origin, self.name), remarks(folder / self.file, said)
 
 
 def options_of(path: Path, file_options: FileOptions, origin: str, label: str | None) -> tuple[str, dict[str, Any]]:
