@@ -146,12 +146,9 @@ def parse(
     """Parse YAML text whose top is a mapping; see `read`. Without lines, messages name the source alone."""
     data, locations = load(text, source, error, has_lines)
     if not isinstance(data, dict):
-        raise error(f"{source}: must hold keys and values (key: value), but holds {_kind(data)}")
+        kind = {type(None): "nothing", list: "a list", str: "a text"}.get(type(data), shown(data))
+        raise error(f"{source}: must hold keys and values (key: value), but holds {kind}")
     return Document(data, source, error, locations, renamed)
-
-
-def _kind(value: object) -> str:
-    return {type(None): "nothing", list: "a list", str: "a text"}.get(type(value), shown(value))
 
 
 def dump(content: Mapping[str, Any], name: str, error: type[UserError]) -> str:

@@ -241,7 +241,7 @@ def test_a_model_that_fits_passes(model, classes) -> None:
 @pytest.mark.parametrize("vectors", [None, -1, 1.5, math.nan, 2**64, "many"])
 def test_support_vectors_are_a_count(vectors) -> None:
     with pytest.raises(SolverError, match="support_vectors"):
-        answers.size(solver(), SimpleNamespace(linear=False, support_vectors=vectors))
+        answers.vectors(solver(), SimpleNamespace(linear=False, support_vectors=vectors))
 
 
 class Foreign:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,6 @@ from mpu_bench.texts import plain
 
 _LARGEST_COUNT = 2**63 - 1
 _OWN = tuple(name for name in Measures._fields if name != "others")
-
-
-class Size(NamedTuple):
-    """Properties of a model besides predictions: whether it is linear, how many vectors it keeps."""
-
-    linear: bool
-    support_vectors: int
 
 
 def advance(solver: Solver, state: Any, until: Until) -> Status:
@@ -149,20 +142,20 @@ def model(solver: Solver, state: Any, problem: Problem | None = None) -> Model:
     return returned  # type: ignore[no-any-return]
 
 
-def size(solver: Solver, hypothesis: Model) -> Size:
-    """Return the size of a model.
+def vectors(solver: Solver, hypothesis: Model) -> int | None:
+    """Return how many vectors a model keeps; None of a linear one.
 
     Raises
     ------
     SolverError
         If its number of vectors is none.
     """
-    vectors = _number(hypothesis.support_vectors)
-    if vectors is None or not 0 <= vectors <= _LARGEST_COUNT or vectors != int(vectors):
+    number = _number(hypothesis.support_vectors)
+    if number is None or not 0 <= number <= _LARGEST_COUNT or number != int(number):
         raise SolverError(
             f"{solver.name}: model().support_vectors is {shown(hypothesis.support_vectors)}; it must be a count"
         )
-    return Size(bool(hypothesis.linear), int(vectors))
+    return None if hypothesis.linear else int(number)
 
 
 def is_finite(hypothesis: Model) -> bool:

@@ -117,22 +117,17 @@ def remarks(
         lines.append(remark + hint)
     if published and any(record.is_finished and record.as_published != 0 for record in records):
         lines.append(f"reported: the values of {', '.join(published)}; their seconds are from the paper's machine")
-    lines += _changes([*records, *earlier])
+    changed = (record for record in every if record.overridden and not record.trial)
+    lines += [
+        f"changed from the config: {changes} (for {', '.join(dict.fromkeys(run.solver for run in runs))})"
+        for changes, runs in grouped(changed, lambda record: record.overridden).items()
+    ]
     if earlier:
         lines.append(
             f"earlier run: {counted(len(earlier), 'run')} of an earlier plan of this folder, in no other row and in no "
             "verdict, until mpu-bench clean deletes the folder"
         )
     return lines
-
-
-def _changes(records: Sequence[Record]) -> list[str]:
-    """Return the changes from the config, and the solvers that they affect."""
-    changed = (record for record in records if record.overridden and not record.trial)
-    return [
-        f"changed from the config: {changes} (for {', '.join(dict.fromkeys(run.solver for run in runs))})"
-        for changes, runs in grouped(changed, lambda record: record.overridden).items()
-    ]
 
 
 def _tuning_remark(record: Record) -> str:

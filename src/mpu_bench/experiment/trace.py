@@ -291,19 +291,19 @@ def checkpoint(solver: Solver, state: Any, problem: Problem, clock: Clock) -> _E
     counts: dict[str, Any] = dict(zip(counters.NAMES, answers.counts(solver, state), strict=True))
     if not solver.sliceable:  # an external solver does not say all that it does
         counts |= {name: counts[name] or None for name in ("steps", "updates", "kernel_computed")}
-    size = answers.size(solver, model)
+    vectors = answers.vectors(solver, model)
     finite, predicted, error = answers.is_finite(model), None, None
     if finite and len(problem.test_labels):
         predicted = answers.predict(solver, model, problem.test, len(problem.classes))
         finite = predicted is not None
-    if finite and size.linear and not isinstance(model, FourierModel):
+    if finite and vectors is None and not isinstance(model, FourierModel):
         error, finite = train_error(solver, model, problem)
     values = replace(
         Record(**measures.by_name()),
         passes=counts["presented"] / problem.n,
         train_seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,
-        support_vectors=None if size.linear else size.support_vectors,
+        support_vectors=vectors,
         train_error=error,
         test_error=None if predicted is None else float(np.mean(predicted != problem.test_labels)),
         suboptimality=None,

@@ -106,6 +106,8 @@ def _machine_parts(machines: Any, features: int, constant: float | None) -> tupl
             {"weights": weights} if constant is None else {"weights": weights[:, :-1], "intercepts": weights[:, -1]}
         )
         return Parts(kind="linear", features=features, constant=constant), arrays | bias
+    if not isinstance(machines.kernel, Kernel):
+        raise DataError(f"a model with the kernel {machines.kernel} cannot be saved; one of mpu_bench.kernels can")
     vectors = {f"vector-{name}": part for name, part in zip(machines.vectors._fields, machines.vectors, strict=True)}
     one = isinstance(machines, KernelModel)
     names = ("coefficients",) if one else ("starts", "machines", "coefficients", "biases")
@@ -114,16 +116,10 @@ def _machine_parts(machines: Any, features: int, constant: float | None) -> tupl
         features=features,
         constant=constant,
         storage=_STORAGES[type(machines.vectors)],
-        kernel=_described(machines.kernel),
+        kernel=machines.kernel.described(),
         bias=float(machines.bias) if one else 0.0,
     )
     return parts, vectors | {name: getattr(machines, name) for name in names}
-
-
-def _described(kernel: Any) -> Strict:
-    if not isinstance(kernel, Kernel):
-        raise DataError(f"a model with the kernel {kernel} cannot be saved; one of mpu_bench.kernels can")
-    return kernel.described()
 
 
 def put_together(parts: Parts, arrays: Mapping[str, NDArray[Any]], classes: int) -> Model:

@@ -276,27 +276,23 @@ def load(path: str | Path) -> SavedModel:
     data, arrays = model_file.read(path)
     try:
         described = _Description.model_validate(data, strict=False)
-        saved = _loaded(described, arrays, path)
+        classes = Classes.from_json(described.classes)
+        saved = SavedModel(
+            model=put_together(described.model, arrays, len(classes)),
+            classes=classes,
+            features=described.model.features,
+            preprocessing=None if described.preprocessing is None else from_json(described.preprocessing, str(path)),
+            columns=described.columns,
+            constant=described.model.constant,
+            sigmoids=described.sigmoids,
+            origin=described.origin,
+        )
         _check_counts(saved)
     except ValidationError as error:
         raise model_file.damaged(path, ValueError(first_error(error))) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise model_file.damaged(path, error) from None
     return saved
-
-
-def _loaded(described: _Description, arrays: Mapping[str, NDArray[Any]], path: Path) -> SavedModel:
-    preprocessing, classes = described.preprocessing, Classes.from_json(described.classes)
-    return SavedModel(
-        model=put_together(described.model, arrays, len(classes)),
-        classes=classes,
-        features=described.model.features,
-        preprocessing=None if preprocessing is None else from_json(preprocessing, str(path)),
-        columns=described.columns,
-        constant=described.model.constant,
-        sigmoids=described.sigmoids,
-        origin=described.origin,
-    )
 
 
 def _as_of_pandas(X: Any) -> Any:

@@ -49,7 +49,10 @@ def _draw_ranks(on: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     on.set_xlim(1, end)
     on.set_ylim(-_below(panel), _ABOVE)
     _draw_axis(on, count)
-    _draw_length(on, panel.critical_difference)
+    length, y = panel.critical_difference, _ABOVE - 0.5
+    on.plot([1, 1 + length], [y, y], color="#000000", linewidth=0.8, marker="|", markersize=5)
+    on.annotate(f"critical difference {length:.2f}", (1 + length, y), xytext=(4, 0), va="center",
+                textcoords="offset points")  # fmt: skip
     for index, series in enumerate(panel.series):
         _draw_name(on, panel, index, style.of(styles[series.label]).colour)
     for index, (first, last) in enumerate(panel.groups):
@@ -70,14 +73,6 @@ def _draw_axis(on: Axes, count: int) -> None:
         on.plot([rank, rank], [0, 0.25], color="#000000", linewidth=0.8)
         if (rank - 1) % every == 0:
             on.text(rank, 0.35, str(rank), ha="center", va="bottom")
-
-
-def _draw_length(on: Axes, difference: float) -> None:
-    """Draw how long the critical difference is."""
-    y = _ABOVE - 0.5
-    on.plot([1, 1 + difference], [y, y], color="#000000", linewidth=0.8, marker="|", markersize=5)
-    on.annotate(f"critical difference {difference:.2f}", (1 + difference, y), xytext=(4, 0), va="center",
-                textcoords="offset points")  # fmt: skip
 
 
 def _draw_name(on: Axes, panel: Panel, index: int, colour: str) -> None:

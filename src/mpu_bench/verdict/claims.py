@@ -80,7 +80,8 @@ def _claim_cell(name: str, claim: str, statement: Statement, evidence: Evidence)
     if cell.timed and cell.verdict == Verdict.NOT_RUN and has_no_seconds:
         return replace(cell, remark="its runs have no seconds to compare: disturbed, or not recorded")
     if cell.timed and cell.points_measured:
-        return replace(cell, remark="; ".join(filter(None, [cell.remark, _versions(statement, evidence)])))
+        versions = versions_remark("train_seconds", *(selected(evidence.runs, *one) for one in _compared(statement)))
+        return replace(cell, remark="; ".join(filter(None, [cell.remark, versions])))
     return cell
 
 
@@ -90,11 +91,6 @@ def _is_of_seconds(statement: Statement) -> bool:
         return False
     against = getattr(statement, "against", [])
     return any(map(is_seconds, [statement.quantity, *map(str, [against] if isinstance(against, str) else against)]))
-
-
-def _versions(statement: Statement, evidence: Evidence) -> str:
-    """Return that the seconds of a claim are of several versions of mpu-bench, if they are."""
-    return versions_remark("train_seconds", *(selected(evidence.runs, *one) for one in _compared(statement)))
 
 
 def _compared(statement: Statement) -> list[tuple[Where, Mapping[str, Any]]]:

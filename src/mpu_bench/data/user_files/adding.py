@@ -137,7 +137,9 @@ def look(path: Path, file_options: FileOptions, advance: Callable[[int], None] =
     if len(added.counted.train) == 1:
         (name,) = added.counted.train
         raise DataError(f"{path}: all rows are of class '{name}'; two classes are needed to train")
-    _check_positive(added, file_options, path)
+    for word in file_options.positive or ():
+        if (name := _class_of(word, added.counted.classes)) not in added.counted.classes:
+            raise DataError(f"{path}: no class '{name}' can be positive; {nearest(name, added.counted.classes)}")
     is_same = file_options.test is not None and os.path.realpath(file_options.test) == os.path.realpath(path)
     notes = ["the test file is the training file: errors on it say nothing of other rows"] if is_same else []
     if lost := [f"'{name}'" for name in added.counted.classes if name not in added.counted.train]:
@@ -302,12 +304,6 @@ def _counts(counted: Counted) -> dict[str, Any]:
     if counted.test is None:
         return {"expect": {"total": part(counted.train)}}
     return {"expect": {"train": part(counted.train), "test": part(counted.test)}}
-
-
-def _check_positive(added: Added, file_options: FileOptions, path: Path) -> None:
-    for word in file_options.positive or ():
-        if (name := _class_of(word, added.counted.classes)) not in added.counted.classes:
-            raise DataError(f"{path}: no class '{name}' can be positive; {nearest(name, added.counted.classes)}")
 
 
 def _class_of(word: str, classes: Sequence[str]) -> str:

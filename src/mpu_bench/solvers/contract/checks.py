@@ -286,14 +286,14 @@ def counters_are_sane(solver: Solver, kernel: Kernel, problem: Problem) -> Answe
     demand(counters[STEPS] <= counters[UPDATES], f"there are more steps than updates: {counts}")
     computed = counters[KERNEL_COMPUTED] <= counters[KERNEL_EVALUATIONS]
     demand(computed, f"more kernel values are computed than asked for: {counts}")
-    size = answers.size(solver, answers.model(solver, state, problem))
-    if size.linear:
+    vectors = answers.vectors(solver, answers.model(solver, state, problem))
+    if vectors is None:
         demand(counters[KERNEL_EVALUATIONS] == 0, f"a linear model asks for no kernel values: {counts}")
         products = counters[INNER_PRODUCTS] >= counters[PRESENTED]
         demand(products, f"there are fewer inner products than examples seen: {counts}")
     else:
         demand(counters[INNER_PRODUCTS] == 0, f"inner products are counted of linear models only: {counts}")
-        evaluations = counters[KERNEL_EVALUATIONS] or not size.support_vectors
+        evaluations = counters[KERNEL_EVALUATIONS] or not vectors
         demand(evaluations, f"no kernel evaluation was counted of a model that keeps vectors: {counts}")
     return None
 
