@@ -29,10 +29,10 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import SVC, LinearSVC
 
 import mpu_bench
+from mpu_bench.core.rows import with_constant
 from mpu_bench.core.solver import Until
 from mpu_bench.estimators.inputs import problem_of, rows_of
 from mpu_bench.kernels import Linear
-from mpu_bench.models.inputs import with_constant
 from mpu_bench.solvers import load
 
 ROUNDS = 3

@@ -21,7 +21,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy
+from mpu_bench.core.rows import Dense, Rows, Sparse, to_scipy, with_constant
 from mpu_bench.document import Strict, first_error
 from mpu_bench.errors import DataError
 from mpu_bench.texts import counted, listed, number_in, one_line
@@ -41,6 +41,7 @@ _WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")  # as pandas writes whole numbers of a
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Constant = Annotated[float, Field(gt=0, le=_LARGEST)]  # of a feature in single precision
 
 
 class NumberColumn(Strict):
@@ -175,7 +176,7 @@ class Table(Strict):
     label: str | None = None
     sparse: bool = False
     unit_rows: bool = False
-    augment: Width | None = None
+    augment: Constant | None = None
 
     @model_validator(mode="after")
     def _has_its_label(self) -> Self:
@@ -252,9 +253,8 @@ class Table(Strict):
         matrix = _beside(parts, len(table), self.sparse)
         if self.unit_rows:
             matrix = _unit_rows(matrix)
-        if self.augment is not None:
-            matrix = _augmented(matrix, self.augment)
-        return rows_of_matrix(matrix, self.sparse)
+        rows = rows_of_matrix(matrix, self.sparse)
+        return rows if self.augment is None else with_constant(rows, matrix.shape[1], self.augment)
 
 
 class Vectors(Strict):
@@ -272,7 +272,7 @@ class Vectors(Strict):
     kept: tuple[Annotated[int, Field(ge=0)], ...] | None = None
     shift: tuple[Finite, ...] | None = None
     width: tuple[Width, ...] | None = None
-    augment: Width | None = None
+    augment: Constant | None = None
     sparse: bool = False
 
     @model_validator(mode="after")
@@ -317,9 +317,8 @@ class Vectors(Strict):
             shift = np.zeros(1) if self.shift is None else np.array(self.shift)
             width = np.ones(1) if self.width is None else np.array(self.width)
             values = scipy.sparse.csr_array((dense - shift) / width)
-        if self.augment is not None:
-            values = _augmented(values, self.augment)
-        return rows_of_matrix(values, self.sparse)
+        rows = rows_of_matrix(values, self.sparse)
+        return rows if self.augment is None else with_constant(rows, values.shape[1], self.augment)
 
 
 Preprocessing = Table | Vectors
@@ -471,13 +470,6 @@ def _unit_rows(matrix: Any) -> Any:
         return matrix / np.where(norms > 0, norms, 1.0)
     norms = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     return scipy.sparse.diags_array(1.0 / np.where(norms > 0, norms, 1.0)) @ matrix
-
-
-def _augmented(matrix: Any, constant: float) -> Any:
-    ones: Any = np.full((matrix.shape[0], 1), constant)
-    if isinstance(matrix, np.ndarray):
-        return np.hstack([matrix, ones])
-    return scipy.sparse.hstack([matrix, ones], format="csr")
 
 
 def _listed(names: Sequence[str], limit: int = 5) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.cli.options import TextOptions, console, say, write
 from mpu_bench.core.models import labels_of
-from mpu_bench.core.rows import Rows, count, take
+from mpu_bench.core.rows import Rows, count, take, with_constant
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.download.compression import digest_stream, open_content
@@ -28,7 +28,6 @@ from mpu_bench.display.terminal import Drawn
 from mpu_bench.errors import ConfigError, DataError
 from mpu_bench.files import as_store_error, is_file, written_whole
 from mpu_bench.models.evaluation import METRICS, Confusion, score_of
-from mpu_bench.models.inputs import with_constant
 from mpu_bench.models.probabilities import brier_score, calibration_error
 from mpu_bench.models.saved import LEARNED_TEST_ROWS, SavedModel, load
 from mpu_bench.preprocessing import (

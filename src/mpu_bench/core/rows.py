@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit, jit_dispatch
 from mpu_bench.core.prefetch import prefetch
+from mpu_bench.errors import DataError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -81,6 +82,7 @@ def any_rows(rows: Rows) -> AnyRows:
     return _NO_ROWS._replace(**parts)
 
 
+_MAX_VALUES = int(np.iinfo(np.uint32).max)  # of sparse rows
 _LINE = 64  # bytes of a cache line
 _FETCHED_LINES = np.uint64(64)  # cache lines of a dense row: a page, after which the processor goes on by itself
 
@@ -351,3 +353,42 @@ def to_scipy(rows: Rows, features: int) -> csr_matrix | NDArray[np.float64]:
     index = np.int32 if is_small else np.int64
     csr: Any = (values, rows.indices.astype(index), rows.starts.astype(index))
     return csr_matrix(csr, shape=(len(rows.starts) - 1, features))
+
+
+def with_constant(rows: Rows, features: int, constant: float) -> Rows:
+    """Return a copy of rows with a constant in a further column, column ``features`` counted from 0.
+
+    `Ones` become `Sparse` unless the constant is 1; the other types stay what they are.
+
+    Raises
+    ------
+    DataError
+        If the rows come to more values than can be stored.
+    """
+    n = int(count(rows))
+    if isinstance(rows, Dense):
+        values = np.empty((n, features + 1), rows.values.dtype)
+        values[:, :features] = rows.values
+        values[:, features] = constant
+        return Dense(values)
+    if len(rows.indices) + n > _MAX_VALUES:
+        raise DataError(
+            f"a constant column (augment, or an intercept) takes the rows beyond the limit of {_MAX_VALUES:,} values; "
+            "take fewer rows"
+        )
+    starts = np.add(rows.starts, np.arange(n + 1), dtype=np.uint32, casting="unsafe")
+    old = np.ones(starts[-1], bool)
+    old[starts[1:] - np.uint32(1)] = False
+    indices: NDArray[np.uint32] = _merged(rows.indices, old, features)
+    if isinstance(rows, Sparse):
+        return Sparse(_merged(rows.values, old, constant), indices, starts)
+    if np.float32(constant) == 1:
+        return Ones(indices, starts)
+    return Sparse(np.where(old, np.float32(1), np.float32(constant)), indices, starts)
+
+
+def _merged(array: NDArray[Any], old: NDArray[np.bool_], constant: float) -> NDArray[Any]:
+    """Lay the entries of ``array`` out in order where ``old`` is true, and ``constant`` elsewhere."""
+    merged = np.full(len(old), constant, array.dtype)
+    merged[old] = array
+    return merged

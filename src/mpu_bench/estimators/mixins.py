@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from mpu_bench.core.problem import Problem
-from mpu_bench.core.rows import Dense, Rows
+from mpu_bench.core.rows import Dense, Rows, with_constant
 from mpu_bench.core.solver import Solver, Until
 from mpu_bench.estimators.base import SolverClassifier
 from mpu_bench.estimators.expansions import coefficients_of, kernel_of, machines_of, with_machines
@@ -24,7 +24,6 @@ from mpu_bench.estimators.kernels import GivenValues, indices, is_precomputed, k
 from mpu_bench.estimators.parameters import KernelFunction, as_it_was_if_refused, as_value_error, one_of, warn
 from mpu_bench.kernels import Kernel, Precomputed
 from mpu_bench.kernels.matrix import DEFAULT_CACHE_MB, limited
-from mpu_bench.models.inputs import with_constant
 from mpu_bench.solvers.multiclass import Multiclass, Reduction, Trained
 
 #: what `multi_class` may be -> what it is called in a config

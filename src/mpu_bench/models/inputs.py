@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
-from mpu_bench.core.rows import Dense, Ones, Rows, Sparse, count
+from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 from mpu_bench.errors import DataError
 
 _FLOATS = (np.float32, np.float64)
-_MAX_VALUES = int(np.iinfo(np.uint32).max)  # of sparse rows
 
 
 def array_rows(X: Any, features: int) -> Rows:
@@ -76,42 +74,3 @@ def _check_finite(values: Any) -> None:
         index = int(np.argwhere(~np.isfinite(values))[0][0])
         where = f"row {index + 1}" if values.ndim == 2 else "a row"
         raise DataError(f"{where} contains a value that is not a finite number")
-
-
-def with_constant(rows: Rows, features: int, constant: float) -> Rows:
-    """Return a copy of rows with a constant in a further column, column ``features`` counted from 0.
-
-    `Ones` become `Sparse` unless the constant is 1; the other types stay what they are.
-
-    Raises
-    ------
-    DataError
-        If the rows come to more values than can be stored.
-    """
-    n = int(count(rows))
-    if isinstance(rows, Dense):
-        values = np.empty((n, features + 1), rows.values.dtype)
-        values[:, :features] = rows.values
-        values[:, features] = constant
-        return Dense(values)
-    if len(rows.indices) + n > _MAX_VALUES:
-        raise DataError(
-            f"a constant column (augment, or an intercept) takes the rows beyond the limit of {_MAX_VALUES:,} values; "
-            "take fewer rows"
-        )
-    starts = np.add(rows.starts, np.arange(n + 1), dtype=np.uint32, casting="unsafe")
-    old = np.ones(starts[-1], bool)
-    old[starts[1:] - np.uint32(1)] = False
-    indices: NDArray[np.uint32] = _merged(rows.indices, old, features)
-    if isinstance(rows, Sparse):
-        return Sparse(_merged(rows.values, old, constant), indices, starts)
-    if np.float32(constant) == 1:
-        return Ones(indices, starts)
-    return Sparse(np.where(old, np.float32(1), np.float32(constant)), indices, starts)
-
-
-def _merged(array: NDArray[Any], old: NDArray[np.bool_], constant: float) -> NDArray[Any]:
-    """Lay the entries of ``array`` out in order where ``old`` is true, and ``constant`` elsewhere."""
-    merged = np.full(len(old), constant, array.dtype)
-    merged[old] = array
-    return merged

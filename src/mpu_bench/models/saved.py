@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from mpu_bench.core.models import Model, finite_scores, labels_of
-from mpu_bench.core.rows import Rows
+from mpu_bench.core.rows import Rows, with_constant
 from mpu_bench.core.validation import score_counts
 from mpu_bench.document import Strict, first_error
 from mpu_bench.errors import DataError
 from mpu_bench.models import format as model_file
 from mpu_bench.models.classes import Classes, ClassLabels
-from mpu_bench.models.inputs import array_rows, with_constant
+from mpu_bench.models.inputs import array_rows
 from mpu_bench.models.parts import Parts, put_together, taken_apart
 from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import NumberColumn, Preprocessing, Table, Vectors, from_json, to_json

@@ -15,7 +15,7 @@ from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.data.prepare.transforms import augment
 from mpu_bench.errors import DataError
-from mpu_bench.models import inputs
+from mpu_bench.core import rows as core_rows
 
 FEATURES = 3
 TEXT = """\
@@ -96,7 +96,7 @@ def test_no_needless_copies(kind):
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr(inputs, "_MAX_VALUES", 3)
+    monkeypatch.setattr(core_rows, "_MAX_VALUES", 3)
     rows = rows_of(Sparse, [{0: 1.0}, {}])
     assert len(augment(rows, FEATURES, 1).indices) == 3
     with pytest.raises(DataError, match=r"\(augment, or an intercept\) takes the rows beyond the limit of 3 values"):

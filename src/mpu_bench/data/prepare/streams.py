@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.problem import Problem, StreamedProblem
-from mpu_bench.core.rows import Dense, Rows
+from mpu_bench.core.rows import Dense, Rows, with_constant
 from mpu_bench.data.cards.schema import GeneratedCard
 from mpu_bench.data.prepare import generators, transforms
 from mpu_bench.data.prepare.npy import PIECE_BYTES
 from mpu_bench.data.readers.blocks import Chunk
-from mpu_bench.models.inputs import with_constant
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpu_bench.core.rows import Dense, Rows
+from mpu_bench.core.rows import Dense, Rows, with_constant
 from mpu_bench.data.cards.parts import Smooth
 from mpu_bench.data.cards.schema import Card
 from mpu_bench.data.prepare.npy import ArrayFile, open_array, pieces
 from mpu_bench.data.prepare.room import check_memory
 from mpu_bench.data.readers.blocks import Chunk
-from mpu_bench.models.inputs import with_constant
 
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a number that was computed in more than one way
 _SMALLEST = float(np.finfo(np.float64).tiny)

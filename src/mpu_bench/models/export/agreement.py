@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpu_bench.core.models import labels_of
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, with_constant
 from mpu_bench.errors import ConfigError
 from mpu_bench.models.export import c_fixed, compiler
 from mpu_bench.models.export.c_fixed_machines import FixedPoint
 from mpu_bench.models.export.c_float import Source, float_source
 from mpu_bench.models.export.footprint import raw_rows
 from mpu_bench.models.export.portable import Portable, dense_features
-from mpu_bench.models.inputs import with_constant
 
 MIN_AGREEMENT = 0.99  #: of the labels, below which nothing is written
 
