@@ -395,7 +395,7 @@ def test_one_that_takes_all_memory_is_ended(refused, monkeypatch: pytest.MonkeyP
     [
         ("sys.exit(3)", f"own.py, line {LINES + 1}: SystemExit: 3"),
         ("class E(BaseException): ...\nraise E", f"line {LINES + 2}: E"),
-        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "its __str__ raised ZeroDivisionError"),
+        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E", "its __str__ raises ZeroDivisionError"),
         ("import nothing_of_this_name", "No module named 'nothing_of_this_name'"),
         ("import mpu_bench.core.gram", "what solvers import is in mpu_bench.solver"),
         ("def f(): f()\nf()", "RecursionError"),
@@ -511,9 +511,10 @@ def raised_by(text: str, path: Path) -> BaseException:
 def test_a_place_is_the_last_line_of_the_users_file(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     fault = raised_by("import json\ndef go():\n    json.loads('{')\n", path)
-    assert importing.location_of(fault, (path,)) == "own.py, line 3, in go"
-    assert importing.location_of(fault, ()) == ""
-    lines = importing.traceback_of(fault, (path,), "said").splitlines()
+    said, traced = importing.located(fault, (path,), "said")
+    assert said == "said (own.py, line 3, in go)"
+    assert importing.located(fault, (), "said")[0] == "said"
+    lines = traced.splitlines()
     assert lines[1] == '  File "own.py", line 3, in go'
     assert lines[-1] == "said"
     assert len(lines) > 4  # where it went on from there
@@ -522,7 +523,7 @@ def test_a_place_is_the_last_line_of_the_users_file(tmp_path: Path) -> None:
 def test_a_traceback_is_bounded_and_keeps_its_end(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     fault = raised_by("def go():\n    go()  # " + "x" * 200 + "\n", path)
-    text = importing.traceback_of(fault, (path,), "said\x1b[31m" + "y" * 100_000)
+    _, text = importing.located(fault, (path,), "said\x1b[31m" + "y" * 100_000)
     assert len(text.encode()) <= importing.MAX_BYTES
     assert "\x1b" not in text
     assert text.startswith("Traceback (most recent call last):\n  ...\n")

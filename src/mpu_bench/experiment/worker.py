@@ -381,7 +381,7 @@ def _origin(task: Task, card: Card) -> Origin:
 
 def _failure(request: Task | Preparation, error: BaseException) -> Failed:
     """Return the failure for an exception; its text may raise, too."""
-    text = _text(error)
+    text = importing.text_of(error, plain, MAX_BYTES - _BYTES_OF_NAME)
     if isinstance(error, UserError):
         return Failed("error", text)
     if isinstance(error, MemoryError):
@@ -396,20 +396,12 @@ def _failure(request: Task | Preparation, error: BaseException) -> Failed:
     more = next((f" (the solver {words[kind]})" for kind in words if isinstance(error, kind)), "")
     plugin = request.run.solver.plugin if isinstance(request, Task) else None
     text, files = f"{type(error).__name__}: {text}{more}", (plugin.path,) if plugin else ()
-    location = importing.location_of(error, files)
-    traced = importing.traceback_of(error, files, text)
-    return Failed("error", f"{text} ({location})" if location else text, traceback=traced)
+    text, traced = importing.located(error, files, text)
+    return Failed("error", text, traceback=traced)
 
 
 def _threads_left(before: set[threading.Thread]) -> int:
     return len(set(threading.enumerate()) - before)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return plain(str(error), MAX_BYTES - _BYTES_OF_NAME)
-    except BaseException as another:
-        return f"(its text is unavailable: its __str__ raises {type(another).__name__})"
 
 
 def _forget_signal_handlers() -> None:

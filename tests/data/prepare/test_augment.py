@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mpu_bench.core import rows as core_rows
 from mpu_bench.core.rows import Dense, Ones, Sparse, to_scipy
 from mpu_bench.data.cards import catalog
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.data.prepare.load import describe, load_problem
 from mpu_bench.data.prepare.transforms import augment
 from mpu_bench.errors import DataError
-from mpu_bench.core import rows as core_rows
 
 FEATURES = 3
 TEXT = """\

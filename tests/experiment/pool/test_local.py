@@ -23,7 +23,7 @@ from mpu_bench.errors import UserError
 from mpu_bench.experiment import plan
 from mpu_bench.experiment.messages import Compiled, News, Phase, Progress, Task, Work
 from mpu_bench.experiment.pool import Outcome, Pool
-from mpu_bench.experiment.pool import worker as handles
+from mpu_bench.experiment.pool import local as handles
 from mpu_bench.experiment.pool.local import LocalPool, Transfers
 from mpu_bench.experiment.worker import _Sent
 from mpu_bench.guard import process, supervisor, system

@@ -91,8 +91,7 @@ def _check(solver: type[Solver], key: str) -> tuple[bool, str, str]:
     except BaseException as error:
         file = sys.modules[solver.__module__].__file__
         message, files = f"{type(error).__name__}: {text_of(error)}", (Path(str(file)),)
-        location = importing.location_of(error, files)
-        return False, f"{message} ({location})" if location else message, importing.traceback_of(error, files, message)
+        return False, *importing.located(error, files, message)
 
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {

@@ -15,7 +15,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,42 +148,28 @@ MAX_BYTES = 8_000  #: of a traceback
 _PACKAGES = "site-packages"
 
 
-def location_of(error: BaseException, files: Collection[Path]) -> str:
-    """Return the last location in any of the files that an exception passed: ``own.py, line 31, in advance``.
+def located(error: BaseException, files: Collection[Path], said: str) -> tuple[str, str]:
+    """Return what an exception says with its last location in any of the files, and its traceback.
 
     Parameters
     ----------
     error : BaseException
     files : collection of Path
         As they were imported.
-
-    Returns
-    -------
-    str
-        Empty where it passed none of them.
-    """
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in files]
-    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else ""
-
-
-def traceback_of(error: BaseException, files: Collection[Path], said: str) -> str:
-    """Return the traceback of an exception, from the first frame in any of the files on; else the whole.
-
-    Parameters
-    ----------
-    error : BaseException
-    files : collection of Path
     said : str
-        The exception's name and text: the last line.
+        The exception's name and text: the last line of the traceback.
 
     Returns
     -------
-    str
-        Plain text of `MAX_BYTES` at most; of a longer one the end is left, which is nearest to the error.
+    text : str
+        ``ValueError: odd (own.py, line 31, in advance)``; without a location where it passed none of the files.
+    traceback : str
+        From the first frame in any of the files on, else the whole: plain text of `MAX_BYTES` at most; of a longer one
+        the end is left, which is nearest to the error.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    first = next((index for index, frame in enumerate(frames) if Path(frame.filename) in files), 0)
-    lines = [line for frame in frames[first:] for line in _lines(frame, files)]
+    inside = [index for index, frame in enumerate(frames) if Path(frame.filename) in files]
+    lines = [line for frame in frames[inside[0] if inside else 0 :] for line in _lines(frame, files)]
     end = plain(said, MAX_BYTES // 2)
     room = MAX_BYTES - len(end.encode()) - 100  # for the words around
     shown: list[str] = []
@@ -193,7 +179,11 @@ def traceback_of(error: BaseException, files: Collection[Path], said: str) -> st
             shown.append("  ...")
             break
         shown.append(line)
-    return "\n".join(["Traceback (most recent call last):", *reversed(shown), end])
+    whole = "\n".join(["Traceback (most recent call last):", *reversed(shown), end])
+    if not inside:
+        return said, whole
+    last = frames[inside[-1]]
+    return f"{said} ({Path(last.filename).name}, line {last.lineno}, in {last.name})", whole
 
 
 def _lines(frame: traceback.FrameSummary, files: Collection[Path]) -> list[str]:
@@ -308,9 +298,11 @@ def cause_of(error: BaseException, path: Path) -> str:
     return ": ".join(filter(None, [where, type(error).__name__, text_of(error)]))
 
 
-def text_of(error: BaseException) -> str:
-    """Return the text of an exception, which may fail itself."""
+def text_of(
+    error: BaseException, written: Callable[[str, int], str] = one_line, max_bytes: int = _MAX_SHOWN_BYTES
+) -> str:
+    """Return the text of an exception, which may fail itself, as it is to be written."""
     try:
-        return one_line(str(error), _MAX_SHOWN_BYTES)
+        return written(str(error), max_bytes)
     except BaseException as another:
-        return f"(without a text: its __str__ raised {type(another).__name__})"
+        return f"(its text is unavailable: its __str__ raises {type(another).__name__})"
