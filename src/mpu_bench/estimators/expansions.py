@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from mpu_bench.core.models import FourierModel, KernelModel, LinearModel, Model
@@ -44,7 +45,5 @@ def coefficients_of(machines: Any) -> NDArray[np.float64]:
     """Return the coefficients of models that share their vectors, shape (p, m)."""
     if isinstance(machines, KernelModel):
         return machines.coefficients.T
-    whole = np.zeros((len(machines.biases), len(machines.starts) - 1))
-    vectors = np.repeat(np.arange(whole.shape[1]), np.diff(machines.starts))
-    np.add.at(whole, (machines.machines, vectors), machines.coefficients)
-    return whole
+    parts = machines.coefficients, machines.machines, machines.starts
+    return scipy.sparse.csc_array(parts, (len(machines.biases), len(machines.starts) - 1)).toarray("C")

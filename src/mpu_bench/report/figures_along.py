@@ -143,7 +143,7 @@ def _join_points(groups: Mapping[str, list[Row]], rows: Sequence[Row]) -> dict[s
     """Join runs of one point each, such as those with more and more random features, to one curve."""
     joined: dict[str, list[Row]] = {}
     for label, points in groups.items():
-        left = final_point(points, rows, "inner_products")
+        left = final_point(points, rows)
         joined.setdefault(left[0].solver if len(left) == 1 else label, []).extend(left)
     return joined
 

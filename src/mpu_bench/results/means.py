@@ -174,9 +174,9 @@ def _position(axis: str, presented: float | None, value: Callable[[str], float |
     return position + (value("kernel_evaluations") or 0.0)
 
 
-def final_point(points: Sequence[Summary], rows: Sequence[Summary], axis: str) -> list[Summary]:
-    """Return the points of a curve; where all stand at one place, only its end (from table.csv, if it has it)."""
-    if axis == "presented" or len({along(point, axis) for point in points}) > 1:
+def final_point(points: Sequence[Summary], rows: Sequence[Summary]) -> list[Summary]:
+    """Return the points of a curve; where all have as many inner products, only its end (of table.csv, if there)."""
+    if len({along(point, "inner_products") for point in points}) > 1:
         return list(points)
     last = max(points, key=_presented)
     ends = (row for row in rows if curve_identity(row) == curve_identity(last))
