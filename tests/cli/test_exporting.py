@@ -6,17 +6,21 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from model_examples import FEATURES, expansion, raw_rows, saved
 from mpu_bench.core.models import LinearModel
+from mpu_bench.core.rows import Rows, count
 from mpu_bench.kernels import Gaussian
 from mpu_bench.models.classes import Classes
 from mpu_bench.models.export import compiler
 from mpu_bench.models.export.device import PROGRAMS
 from mpu_bench.models.export.footprint import Footprint
+from mpu_bench.models.export.portable import Portable, dense_features
 from mpu_bench.models.saved import SavedModel
 
 needs_compiler = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler on the PATH")
@@ -127,6 +131,26 @@ def test_it_says_where_not_all_rows_are_compared(called, models: Path, monkeypat
     monkeypatch.setattr("mpu_bench.cli.exporting._MAX_ROWS", 20)
     said = called("export-c", "linear.mpu", "--check", "rows.csv")[1]
     assert "compared: the first 20 raw rows (the limit);" in said
+
+
+def test_rows_beyond_the_limit_never_become_dense(called, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 4,096 rows of 300,000 columns are 10 GB, of which 66 rows would be compared
+    lengths: list[int] = []
+
+    def counted(rows: Rows, features: int) -> NDArray[np.float32]:
+        lengths.append(count(rows))
+        return dense_features(rows, features)
+
+    def numbers(model: Portable, raw: Any) -> NDArray[np.floating[Any]]:
+        lengths.append(raw.shape[0])
+        return original(model, raw)
+
+    original = Portable.numbers
+    monkeypatch.setattr("mpu_bench.cli.exporting.dense_features", counted)
+    monkeypatch.setattr(Portable, "numbers", numbers)
+    monkeypatch.setattr("mpu_bench.cli.exporting._MAX_ROWS", 20)
+    assert called("export-c", "linear.mpu", "--check", "rows.csv")[0] == 0
+    assert lengths == [20, 20]
 
 
 @needs_compiler

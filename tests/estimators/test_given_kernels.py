@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel, sigmoid_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
@@ -238,6 +239,15 @@ def test_the_next_fit_may_be_of_another_kernel() -> None:
     fresh = made("PerceptronClassifier", kernel="rbf", gamma=GAMMA).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), fresh.decision_function(X))
     np.testing.assert_array_equal(model.partial_fit(X, y).predict(X), fresh.partial_fit(X, y).predict(X))
+
+
+def test_parameters_of_a_kernel_that_are_set_after_a_fit_hold_from_the_next_one() -> None:
+    X, y = blobs(2)
+    fitted = made("SMOClassifier", kernel=RBF(1.0)).fit(X, y)
+    scores = fitted.decision_function(X)
+    fitted.set_params(kernel__length_scale=5.0)
+    assert np.array_equal(fitted.decision_function(X), scores)
+    assert np.abs(fitted.fit(X, y).decision_function(X) - scores).max() > 0.1
 
 
 def test_scikit_learn_accepts_it() -> None:

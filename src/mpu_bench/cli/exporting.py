@@ -10,9 +10,9 @@ import typer
 from numpy.typing import NDArray
 
 from mpu_bench.cli.options import FAILED, say, write
-from mpu_bench.cli.predicting import Piece, check_free, pieces_of
+from mpu_bench.cli.predicting import check_free, pieces_of
 from mpu_bench.core.models import labels_of
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, take
 from mpu_bench.data.download.cache import DataDirectory
 from mpu_bench.errors import DataError, UserError
 from mpu_bench.files import as_store_error, write_together, written_whole
@@ -138,19 +138,19 @@ def _rows_at_hand(saved: SavedModel, model: Portable, data: str | None, home: Da
             return None
         features = np.ascontiguousarray(model.vectors[:row_limit].toarray(), np.float32)
         return RowsAtHand(None, features, saved.model.scores(Dense(features)))
-    pieces, whole = list[Piece](), True
+    parts, whole, left = list[tuple[Any, ...]](), True, row_limit
     for piece in pieces_of(saved, data, None, labelled=False, home=home):
-        if sum(map(len, pieces)) >= row_limit:
+        if not left:
             whole = False
             break
-        pieces.append(piece)
-    if not pieces:
+        whole, first = len(piece) <= left, take(piece.rows, np.arange(min(len(piece), left)))
+        raw = () if piece.raw is None else (model.numbers(piece.raw[:left]),)
+        parts.append((dense_features(first, saved.features), saved.model.scores(first), *raw))
+        left -= len(parts[-1][0])
+    if not parts:
         return None
-    is_raw, whole = pieces[0].raw is not None, whole and sum(map(len, pieces)) <= row_limit
-    numbers = np.concatenate([model.numbers(piece.raw) for piece in pieces])[:row_limit] if is_raw else None
-    features = np.concatenate([dense_features(piece.rows, saved.features) for piece in pieces])[:row_limit]
-    scores = np.concatenate([saved.model.scores(piece.rows) for piece in pieces])[:row_limit]
-    return RowsAtHand(numbers, features, scores, whole)
+    features, scores, *numbers = map(np.concatenate, zip(*parts, strict=True))
+    return RowsAtHand(numbers[0] if numbers else None, features, scores, whole)
 
 
 def _compared(

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from mpu_bench.errors import DataError
 from mpu_bench.estimators.inputs import is_sparse, writable
@@ -100,6 +101,8 @@ class GivenValues:
             As there, or if a kernel matrix is sparse, or if the function returns something else.
         """
         function = None if isinstance(kernel, str) else kernel
+        if hasattr(function, "get_params"):  # what is set after the fit, as kernel__length_scale, is of the next one
+            function = clone(function, safe=False)
         precomputed = Precomputed.of_training_rows(_values(function, X, X), offset, certified)
         return cls(precomputed, function, None if function is None else X)
 
