@@ -240,6 +240,12 @@ def test_words_numbers_and_names_never_seen(hashing: bool) -> None:
     assert model.predict_one({"from": "nobody", "length": 1, "urgent": True}) == "spam"
 
 
+def test_names_that_are_no_unicode_have_a_hash() -> None:
+    model = river.Perceptron(hashing=True)
+    model.learn_one({"\ud83d": 1.0, "word": "\udc80"}, True)  # as of texts that were cut, or are no UTF-8
+    assert model.predict_one({"\ud83d": 1.0, "word": "\udc80"}) is True
+
+
 @pytest.mark.parametrize(
     ("parameters", "x", "y", "words"),
     [

@@ -214,7 +214,7 @@ class OnlineClassifier(KnowsOldNames, base.MiniBatchClassifier):
 
     def _column(self, key: str) -> tuple[int | None, float]:
         if self.hashing:
-            code = zlib.crc32(key.encode())
+            code = zlib.crc32(key.encode(errors="surrogatepass"))
             return (code >> 1) % self.n_features, 1.0 if code & 1 else -1.0
         return self._columns.get(key), 1.0
 

@@ -91,6 +91,17 @@ def test_what_does_not_answer_alike_is_not_written(called, models: Path) -> None
     assert not (models / "close.c").exists()
 
 
+@needs_compiler
+def test_labels_that_are_no_unicode_are_exported(called, models: Path) -> None:
+    classes = Classes.of(np.array(["\ud83d", "b"], object))
+    SavedModel(saved("linear").model, classes, FEATURES).save(models / "half.mpu")
+    assert called("export-c", "half.mpu", "--check", "rows.csv", "--out", "half.c")[0] == 0
+    assert r"\134ud83d" in (models / "half.c").read_text()
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    code, said = called("export-onnx", "half.mpu", "--check", "rows.csv", "--out", "half.onnx")
+    assert (code, "labels that differ: 0 " in said) == (0, True)
+
+
 def test_an_onnx_file_that_does_not_answer_alike_is_not_written(called, models: Path, monkeypatch) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
     wrong = np.array(["a"] * 50), np.zeros((50, 1), np.float32)

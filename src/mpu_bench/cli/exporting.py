@@ -113,7 +113,8 @@ def _onnx_compared(saved: SavedModel, content: bytes, rows: RowsAtHand | None) -
         say(f"labels not compared: onnxruntime is not installed; {extra('onnx')}")
         return None
     labels = np.asarray(saved.classes.labels)[labels_of(rows.scores)]
-    names, theirs = map(str, labels.tolist()), map(str, np.asarray(answers[0]).tolist())
+    names = (str(label).encode(errors="backslashreplace").decode() for label in labels.tolist())
+    theirs = map(str, np.asarray(answers[0]).tolist())
     differ = sum(one != other for one, other in zip(names, theirs, strict=True))
     largest = float(np.abs(answers[1] - rows.scores).max(initial=0.0))
     return _share_of(Agreement(len(labels), differ, largest), rows, "raw rows")

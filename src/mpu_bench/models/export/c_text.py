@@ -50,7 +50,12 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 def text_literal(text: str) -> str:
     """Return a text as C writes it; every byte that is not plainly harmless is a number."""
-    return '"' + "".join(chr(b) if _PLAIN.match(chr(b)) else f"\\{b:03o}" for b in text.encode()) + '"'
+    return '"' + "".join(chr(b) if _PLAIN.match(chr(b)) else f"\\{b:03o}" for b in _bytes_of(text)) + '"'
+
+
+def _bytes_of(text: str) -> bytes:
+    """Return what C holds of a text: a NUL would end it, and half of a surrogate pair has no bytes."""
+    return text.replace("\0", r"\x00").encode(errors="backslashreplace")
 
 
 def comment(text: str) -> str:
@@ -173,5 +178,5 @@ def labels_table(name: str, labels: Sequence[Any]) -> tuple[str, int]:
         return f"const int32_t {name}_labels[{len(labels)}] = {{{words}}};", 0
     texts = [str(label) for label in labels]
     words = ", ".join(map(text_literal, texts))
-    size = sum(len(text.encode()) + 1 for text in texts) + 4 * len(texts)
+    size = sum(len(_bytes_of(text)) + 1 for text in texts) + 4 * len(texts)
     return f"const char *const {name}_labels[{len(labels)}] = {{{words}}};", size

@@ -93,7 +93,7 @@ class _Graph:
         labels = model.saved.classes.labels
         if _label_type(labels) is not None:
             return self.constant(labels, _label_type(labels))
-        texts: Any = [name.encode() for name in model.saved.classes.names]
+        texts: Any = [name.encode(errors="backslashreplace") for name in model.saved.classes.names]
         self.constants.append(
             self._onnx.helper.make_tensor("labels", self._onnx.TensorProto.STRING, [len(texts)], texts)
         )
