@@ -28,7 +28,7 @@ from model_examples import (
     with_sigmoids,
 )
 from mpu_bench.core.models import KernelModel, LinearModel, labels_of
-from mpu_bench.core.rows import Dense
+from mpu_bench.core.rows import Dense, Sparse
 from mpu_bench.core.voting import combined
 from mpu_bench.errors import DataError
 from mpu_bench.kernels import Gaussian
@@ -186,3 +186,12 @@ def test_columns_of_tiny_and_of_huge_numbers_are_told_apart(width: float) -> Non
 def test_rows_of_any_size_get_unit_length(size: float) -> None:
     raw = np.concatenate([raw_rows(), np.zeros((1, FEATURES), np.float32)]).astype(np.float64) * size
     check(SavedModel(linear(), Classes.of([0, 1]), FEATURES, Vectors(features_in=FEATURES, unit_rows=True)), raw)
+
+
+def test_vectors_that_no_onnx_file_holds_are_one_message() -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    m, d = 550, 1_000_000  # 2.2 GB with their zeros
+    vectors = Sparse(np.ones(m, np.float32), np.arange(m, dtype=np.uint32), np.arange(m + 1, dtype=np.uint32))
+    model = SavedModel(KernelModel(vectors, np.ones((m, 1)), Gaussian(0.1), d), Classes.of([0, 1]), d)
+    with pytest.raises(DataError, match=r"would have 2\.2 GB, of 2 GB that it may have, .*; use export-c"):
+        onnx_bytes(portable(model))

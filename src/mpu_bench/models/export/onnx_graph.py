@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.filesize import decimal
 
 from mpu_bench.core.voting import REST
 from mpu_bench.errors import DataError
@@ -24,6 +25,7 @@ from mpu_bench.models.probabilities import Sigmoids
 from mpu_bench.preprocessing import MISSING_WORDS, CategoricalColumn, NumberColumn, Table, Vectors
 
 _OPSET, _IR_VERSION = 17, 8  # which runtimes of 2022 read
+_MAX_BYTES = 2**31 - 1  # of a protobuf
 
 
 def onnx_bytes(model: Portable) -> bytes:
@@ -36,12 +38,19 @@ def onnx_bytes(model: Portable) -> bytes:
     Raises
     ------
     DataError
-        If the package ``onnx`` is not installed, or a number is beyond the range of single precision.
+        If the package ``onnx`` is not installed, a number is beyond the range of single precision, or the file would
+        be larger than ONNX files can be.
     """
     try:
         import onnx
     except ImportError:
         raise DataError(f"ONNX needs a package that is not installed: {extra('onnx')}") from None
+    matrices = [] if model.vectors is None else [model.vectors, model.coefficients]
+    if (size := 4 * sum(math.prod(matrix.shape) for matrix in matrices)) > _MAX_BYTES:
+        raise DataError(
+            f"the ONNX file would have {decimal(size)}, of 2 GB that it may have, for it holds vectors with all their "
+            "zeros; use export-c, or train with fewer vectors or columns"
+        )
     graph = _Graph(onnx)
     features = _with_constants(graph, model, _steps(graph, model))
     scores = _scores(graph, model, _machines(graph, model, features))
