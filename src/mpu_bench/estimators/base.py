@@ -383,8 +383,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of every row, shape (n,)."""
-        chosen = labels_of(self._scores(X))
-        return np.asarray(self.classes_[chosen])
+        return np.asarray(self.classes_[labels_of(self._scores(X))])
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")

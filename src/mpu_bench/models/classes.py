@@ -119,13 +119,11 @@ class Classes:
         """
         exact = {word: number for number, words in enumerate(self.words) for word in words}
         numbers = [(label_key(word), number) for word, number in exact.items()]
-        alike = dict(numbers)
-        unclear = {key for key, number in numbers if alike[key] != number}  # as of '1' and '01', which differ as texts
-        texts = list(map(self._text, labels))
-        positions = [exact.get(text, -1) for text in texts]
-        for index, text in enumerate(texts):
-            if positions[index] == -1 and (key := label_key(text)) not in unclear:
-                positions[index] = alike.get(key, -1)
+        last = dict(numbers)
+        unclear = {key for key, number in numbers if last[key] != number}  # as of '1' and '01', which differ as texts
+        alike = {key: number for key, number in numbers if key not in unclear}
+        texts = map(self._text, labels)
+        positions = [exact[text] if text in exact else alike.get(label_key(text), -1) for text in texts]
         if -1 in positions:
             index, known = positions.index(-1), listed([word for words in self.words for word in words])
             raise DataError(f"row {first_row + index}: its label '{labels[index]}' is none of the model's: {known}")

@@ -51,7 +51,9 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
     DataError
         If the ranges cannot be held.
     """
-    _check_possible(model)
+    steps: Any = model.saved.preprocessing
+    if steps is not None and steps.unit_rows:
+        raise DataError("fixed point: rows are divided by their norms, which integers do not; export floats")
     spare = 2 if model.kernel.shift_invariant else 1  # a difference of two features is squared
     largest = 2 ** (bits - spare) - 1
     vectors = 0.0 if model.vectors is None or not model.vectors.nnz else float(np.abs(model.vectors.data).max())
@@ -64,12 +66,6 @@ def fixed_point(model: Portable, features: NDArray[np.float32], bits: int = 16) 
     return FixedPoint(bits, largest, power, _input_powers(model, features, maximum, power))
 
 
-def _check_possible(model: Portable) -> None:
-    steps: Any = model.saved.preprocessing
-    if steps is not None and steps.unit_rows:
-        raise DataError("fixed point: rows are divided by their norms, which integers do not; export floats")
-
-
 def _is_copied(model: Portable) -> bool:
     """Return whether the features are the columns as they are."""
     sources = model.sources
@@ -79,8 +75,11 @@ def _is_copied(model: Portable) -> bool:
 
 def _fills(model: Portable) -> dict[int, float]:
     """Return what stands for a missing number, by the index of its column."""
-    columns = enumerate(model.columns)
-    return {i: column.fill for i, column in columns if isinstance(column, NumberColumn) and column.fill is not None}
+    return {
+        i: column.fill
+        for i, column in enumerate(model.columns)
+        if isinstance(column, NumberColumn) and column.fill is not None
+    }
 
 
 def _input_powers(model: Portable, features: NDArray[np.float32], maximum: float, power: int) -> tuple[int, ...]:

@@ -97,8 +97,7 @@ class Constants:
         """Add an array, row by row; one without elements is none of C's, and gets a zero."""
         flat: NDArray[Any] = np.asarray(values).ravel()
         is_real = kind in ("float", "double")
-        texts = [number(value, kind) if is_real else str(int(value)) for value in flat.tolist()]
-        texts = texts or ["0"]
+        texts = [number(value, kind) if is_real else str(int(value)) for value in flat.tolist()] or ["0"]
         parts = [texts[i : i + _NUMBERS_A_LINE] for i in range(0, len(texts), _NUMBERS_A_LINE)]
         body = ",\n  ".join(", ".join(part) for part in parts)
         self.lines.append(f"static const {kind} {name}[{len(texts)}] = {{\n  {body}\n}};")
