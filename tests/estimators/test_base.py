@@ -27,6 +27,7 @@ import mpu_bench
 from classifiers import ALL, FORMS, SOLVERS, blobs, made
 from mpu_bench import estimators, solvers
 from mpu_bench.core.models import FourierModel
+from mpu_bench.errors import DataError
 from mpu_bench.estimators.inputs import rows_of
 from mpu_bench.estimators.mixins import KernelClassifier, WeightedClassifier
 
@@ -441,3 +442,18 @@ def test_columns_that_32_bits_do_not_number_are_refused() -> None:
         ValueError, match=r"^X has 2 rows, 8,589,934,592 columns and 2 non-zeros; at most 4,294,967,295"
     ):
         rows_of(X)
+
+
+def test_entries_at_one_index_that_add_up_to_infinity_are_refused_as_infinity_is(tmp_path: Path) -> None:
+    X, y = blobs(2)
+    values, columns, starts = np.array([1e308, 1e308, 1.0]), np.array([0, 0, 1]), np.array([0, 2, 3])
+    twice = scipy.sparse.csr_array((values, columns, starts), shape=(2, X.shape[1]))
+    model = made("SMOClassifier").fit(X, y)
+    model.save(tmp_path / "model.mpu")
+    words = "a row contains a value that is not a finite number"
+    with pytest.raises(ValueError, match=words):
+        model.predict(twice)
+    with pytest.raises(DataError, match=words):
+        mpu_bench.load(tmp_path / "model.mpu").predict(twice)
+    with pytest.raises(ValueError, match=words):
+        made("SMOClassifier").fit(twice, [0, 1])

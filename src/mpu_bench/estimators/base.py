@@ -181,8 +181,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         return self
 
     def _fit(self, X: Any, labels: NDArray[np.int32], weights: NDArray[np.float64] | None = None) -> None:
-        kernel, self._mean_weight = self._kernel(X), 1.0 if weights is None else float(weights.mean())
         with as_value_error():
+            kernel, self._mean_weight = self._kernel(X), 1.0 if weights is None else float(weights.mean())
             problem = problem_of(self._augmented(rows_of(X)), labels, self._columns, self.classes_, weights)
             solver, state, stopped = self._trained(problem, kernel, self._seed())
             self._finish(solver, state, stopped, rows=problem.train, kernel=kernel, X=X)

@@ -52,10 +52,17 @@ def array_rows(X: Any, features: int) -> Rows:
 
 
 def canonical(matrix: Any) -> Any:
-    """Return a CSR matrix whose columns rise within a row, each once; a copy where the caller's is none."""
+    """Return a CSR matrix whose columns rise within a row, each once; a copy where the caller's is none.
+
+    Raises
+    ------
+    DataError
+        If entries at one index add up to what is not finite.
+    """
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+        _check_finite(matrix.data)
     return matrix
 
 

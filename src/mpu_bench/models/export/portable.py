@@ -225,9 +225,8 @@ def _expansion(machines: Any) -> tuple[Any, NDArray[np.float64]]:
     if isinstance(machines, KernelModel):
         coefficients = scipy.sparse.csr_array(machines.coefficients)
         return coefficients, np.full(coefficients.shape[1], machines.bias)
-    shape = len(machines.starts) - 1, len(machines.biases)
-    parts = machines.coefficients, machines.machines, machines.starts
-    coefficients = scipy.sparse.csr_array(parts, shape, copy=True)  # for the model, whose arrays these are
+    parts = machines.coefficients, machines.machines, machines.starts  # of the model: they are copied
+    coefficients = scipy.sparse.csr_array(parts, (len(machines.starts) - 1, len(machines.biases)), copy=True)
     coefficients.sum_duplicates()
     coefficients.eliminate_zeros()
     return coefficients, machines.biases
