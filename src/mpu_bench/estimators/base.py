@@ -383,7 +383,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of every row, shape (n,)."""
-        return np.asarray(self.classes_[labels_of(self._scores(X))])
+        chosen = labels_of(self._scores(X))
+        return np.asarray(self.classes_[chosen])
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "model_")

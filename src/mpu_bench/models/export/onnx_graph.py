@@ -45,8 +45,10 @@ def onnx_bytes(model: Portable) -> bytes:
         import onnx
     except ImportError:
         raise DataError(f"ONNX needs a package that is not installed: {extra('onnx')}") from None
-    matrices = [] if model.vectors is None else [model.vectors, model.coefficients]
-    if (size := 4 * sum(math.prod(matrix.shape) for matrix in matrices)) > _MAX_BYTES:
+    if (
+        model.vectors is not None
+        and (size := 4 * model.vectors.shape[0] * (model.features + model.machines)) > _MAX_BYTES
+    ):
         raise DataError(
             f"the ONNX file would have {decimal(size)}, of 2 GB that it may have, for it holds vectors with all their "
             "zeros; use export-c, or train with fewer vectors or columns"
