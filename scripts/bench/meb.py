@@ -49,7 +49,7 @@ CLAIM = ("web", "cvm", 30.0, 15.0)  # seconds: at most, and the goal
 SVC = "seconds of LIBSVM's SVC of the same C and width"
 BOUND_BY = {
     "cvm": "the kernel values of 59 points an iteration with the core set, and SMO on it",
-    "cvm of CoreVectorClassifier": "the kernel values of as many points as the core set has, an iteration, and SMO on it",
+    "cvm of CoreVectorClassifier": "the kernel values of as many points as the core set has, and SMO on it",
     "mfw": "the kernel values of 59 points an iteration with the core set",
     "fw": "the kernel values of 59 points an iteration with the core set, and the number of iterations",
 }
