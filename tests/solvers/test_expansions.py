@@ -1,5 +1,7 @@
 """The gap that is reported of a kernel expansion is never below the true one, whatever the size of kernel values."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import UserError
 from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers import expansions
+from mpu_bench.solvers.batch.smo import SMO
 from oracles import kernel_svm, toys
 
 SOLVERS = ("sdca", "smo", "smo, bias", "pegasos-kernel", "libsvm")
@@ -137,6 +140,20 @@ def test_an_indefinite_kernel_certifies_nothing(name, kernel):
     measures = solver.measures(state)
     assert np.isfinite(measures.objective)
     assert measures.gap is measures.dual_objective is None
+
+
+@pytest.mark.parametrize("conjugate", [False, True])
+def test_a_model_that_is_zero_but_for_rounding_has_no_nu(conjugate):
+    """On equal rows a bias does all: ||w|| is what rounding leaves, by which no loss is to be divided."""
+    matrix, labels = np.full((6, 1), 5.0), np.array([0, 1, 1, 0, 1, 1], np.int32)
+    problem, kernel = toys.problem(matrix, labels, "dense64"), Polynomial(1.0, 0.0, 3)
+    problem = replace(problem, weights=np.array([3.0, 0.1, 1.0, 100.0, 0.1, 1.0]))
+    solver = SMO(bias=True, conjugate=conjugate)
+    state = solver.start(problem, kernel, 0)
+    assert solver.advance(state, Until()) == Status.DONE
+    measures = solver.measures(state)
+    assert measures.objective == pytest.approx(2 * 2.2)  # the losses of the lighter class, all of whose rows are wrong
+    assert measures.nu is None
 
 
 @pytest.mark.parametrize("name", ["pegasos-kernel", "sbp"])

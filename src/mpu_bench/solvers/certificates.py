@@ -292,7 +292,7 @@ def certify_kernel(
     return Measures.certified(kernel_primal(squared_norm, losses, C), bound, rounding, nu=nu)
 
 
-def nu_of(losses: NDArray[np.float64], squared_norm: float) -> float | None:
+def nu_of(losses: NDArray[np.float64], squared_norm: float, rounding: float = 0.0) -> float | None:
     """Return nu = (mean hinge loss) / ||w||, for which w / ||w|| solves sbp-2012's Problem 2.3 if w solves its 2.2.
 
     Parameters
@@ -300,6 +300,8 @@ def nu_of(losses: NDArray[np.float64], squared_norm: float) -> float | None:
     losses : array of float64, shape (n,)
         The hinge loss of every example.
     squared_norm : float
-        ``||w||^2``; where it is not above zero there is no nu (None).
+        ``||w||^2``.
+    rounding : float
+        By how much ||w||^2 / 2 may be wrong; where it may be zero there is no nu (None).
     """
-    return float(losses.mean()) / math.sqrt(squared_norm) if squared_norm > 0 else None
+    return float(losses.mean()) / math.sqrt(squared_norm) if squared_norm > 2.0 * rounding else None

@@ -117,6 +117,22 @@ def test_conjugate_steps_end_at_the_exact_optimum(n, seed, bias, C, kernel, weig
     assert optimum.lower - slack <= found.dual_objective <= optimum.upper * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("conjugate", [False, True])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("power", [-20, -45, 20])
+def test_the_unit_of_the_features_changes_nothing(power, bias, conjugate):
+    """With C in its inverse square. Of short rows a least curvature of 1e-12 would leave steps that never arrive."""
+    (matrix, labels), states = toys.real(), []
+    for factor in (1.0, 2.0**power):
+        solver = SMO(C=10.0 / factor**2, bias=bias, conjugate=conjugate)
+        problem = toys.problem(matrix * factor, labels, "dense64")
+        state = solver.start(problem, Linear(), 0)
+        assert solver.advance(state, Until(presented=20_000)) == Status.DONE
+        states.append(state)
+    assert states[0].counters.tolist() == states[1].counters.tolist()
+    assert np.array_equal(states[0].work.variables.minus_y_grad, states[1].work.variables.minus_y_grad)
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("C", [1.0, 100.0, 1000.0])
 def test_conjugate_steps_are_fewer(bias, C):

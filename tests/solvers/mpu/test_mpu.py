@@ -9,9 +9,9 @@ from mpu_bench import solvers
 from mpu_bench.core.counters import INNER_PRODUCTS, KERNEL_EVALUATIONS, PRESENTED, STEPS, UPDATES
 from mpu_bench.core.solver import Status, Until
 from mpu_bench.errors import ConfigError, DataError
-from mpu_bench.kernels import Gaussian, Linear
+from mpu_bench.kernels import Gaussian, Linear, Polynomial
 from mpu_bench.solvers.mpu.mpu import ALL
-from oracles import linear_svm, margin_perceptron, quadratic_programs, toys
+from oracles import kernel_svm, linear_svm, margin_perceptron, quadratic_programs, toys
 from oracles.margin_perceptron import maximum, patterns_of
 from oracles.toys import KINDS, more, train
 
@@ -220,6 +220,24 @@ def test_a_hard_margin_with_a_kernel_keeps_the_guarantees(accuracy, data_seed, s
     assert state.counters[KERNEL_EVALUATIONS] == len(labels) * state.counters[STEPS]
     scores = solver.model(state).scores(toys.problem(matrix, labels, "dense64").train)[:, 0]
     assert (signs * scores > 1 - 1e-9).all()  # w = a / b
+
+
+def test_an_objective_of_a_kernel_that_is_not_positive_semidefinite_has_a_squared_norm_below_zero():
+    matrix, labels = toys.real()
+    problem, kernel, C = toys.problem(matrix, labels, "dense64"), Polynomial(1.0, -2.0, 2), 0.1
+    solver = MPU(C=C, accuracy=0.1)
+    state = solver.start(problem, kernel, 0)
+    solver.advance(state, Until(presented=20_000))
+    products = kernel_svm.gram(kernel, matrix)
+    coefficients = np.zeros(problem.n)
+    model = solver.model(state)
+    coefficients[model.support] = model.coefficients[:, 0]
+    scores = products @ coefficients
+    assert coefficients @ scores < 0
+    measures = solver.measures(state)
+    losses = np.maximum(0.0, 1.0 - problem.signs() * scores)
+    assert measures.objective == pytest.approx(coefficients @ scores / 2 + C * losses.sum())
+    assert measures.gap is measures.dual_objective is measures.update_bound is None
 
 
 def test_numbers_that_overflow_are_refused():

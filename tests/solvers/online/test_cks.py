@@ -3,7 +3,8 @@ import pytest
 
 from mpu_bench import solvers
 from mpu_bench.core.counters import UPDATES
-from mpu_bench.kernels import Gaussian
+from mpu_bench.core.solver import Until
+from mpu_bench.kernels import Gaussian, Linear
 from oracles import toys
 from oracles.toys import more
 
@@ -33,3 +34,16 @@ def test_the_vector_that_leaves_is_best_explained_by_the_others(budget):
         assert margins[gone].max() == pytest.approx(margins.max(), abs=1e-9)
         removals += 1
     assert removals > 20
+
+
+@pytest.mark.parametrize("victim", [None, "before-insertion"])
+def test_the_unit_of_the_features_changes_nothing(victim):
+    """Margins are equal by their own size: those of short rows all differ by less than 1e-9."""
+    (matrix, labels), states = toys.real(), []
+    for factor in (1.0, 2.0**-20):
+        solver = CKS(vectors=5, passes=2, victim=victim)
+        state = solver.start(toys.problem(matrix * factor, labels, "dense64"), Linear(), 1)
+        solver.advance(state, Until())
+        states.append(state)
+    assert states[0].counters.tolist() == states[1].counters.tolist()
+    assert np.array_equal(solver.model(states[0]).vectors.values * factor, solver.model(states[1]).vectors.values)

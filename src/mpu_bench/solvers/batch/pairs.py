@@ -25,7 +25,6 @@ from mpu_bench.core.numeric import new_record
 from mpu_bench.solvers.batch.shrinking import update_bounds
 
 VARIABLES_AT_ONCE = 128  # of which the best is found in vector code; which of them it is, is looked up afterwards
-MIN_CURVATURE = 1e-12  # of a step
 _MIN_SHARE = 1e-3  # of the curvature of a variable or a pair that the step before and the first variable leave it
 _MIN_LEFT = 1e-10  # of the curvature of a pair, below which the step before leaves nothing but rounding
 _MAX_MEMBERS = 32
@@ -56,29 +55,29 @@ def forget(direction):
 @jit(forceinline=True)
 def select_j(variables, i, row_i):
     """Return the position that gains most together with i, by second order information, with a bias."""
-    m, diagonal, low = variables.active_size[0], variables.diagonal, variables.low
+    m, diagonal, low, floor = variables.active_size[0], variables.diagonal, variables.low, variables.min_curvature
     minus_y_grad, grad_i, k_ii = variables.minus_y_grad[:m], variables.minus_y_grad[i], variables.diagonal[i]
     best, block = np.int64(-1), 0
     for start in range(0, m, VARIABLES_AT_ONCE):
         gain, end = np.int64(-1), start + VARIABLES_AT_ONCE
         g, block_low, ks, k_i = minus_y_grad[start:end], low[start:], diagonal[start:], row_i[start:]
         for k in range(len(g)):
-            gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])))
+            gain = max(gain, _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k]), floor))
         if gain > best:
             best, block = gain, start
     g, position = minus_y_grad[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     block_low, ks, k_i = low[block:], diagonal[block:], row_i[block:]
     for k in range(len(g)):
-        is_best = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k])) == best
+        is_best = _pair_gain(grad_i - g[k] + block_low[k], k_ii + ks[k] - 2.0 * np.float64(k_i[k]), floor) == best
         position = min(position, k if is_best else VARIABLES_AT_ONCE)
     return block + min(position, len(g) - 1)
 
 
 @jit(forceinline=True)
-def _pair_gain(difference, curvature):
+def _pair_gain(difference, curvature, floor):
     """Return twice the gain of a pair, as an integer that compares as it does; 0 where j is not in I_low."""
     difference = difference if difference > 0.0 else 0.0
-    curvature = curvature if curvature > MIN_CURVATURE else MIN_CURVATURE
+    curvature = curvature if curvature > floor else floor
     return np.float64(difference * difference / curvature).view(np.int64)
 
 
@@ -92,19 +91,20 @@ class _First(NamedTuple):
     weight: float  #: 1 / d'Kd; 0 where there is no step before
     step: float  #: of i alone
     shared: float  #: 1 / K_ii where the bounds allow that step, else 0
+    floor: float  #: of curvatures
 
 
 @jit(forceinline=True)
 def _first(variables, direction, bias, i):
     """Return the side of i."""
     slope, k_ii, beta, d = variables.minus_y_grad[i], variables.diagonal[i], variables.beta[i], direction.step[0]
-    weight, product = 0.0, 0.0
+    weight, product, floor = 0.0, 0.0, variables.min_curvature
     if d.curvature > 0.0:
         weight, product = 1.0 / d.curvature, direction.product[i]
-    left = max(k_ii - weight * (product * product), _MIN_SHARE * k_ii, MIN_CURVATURE)
+    left = max(k_ii - weight * (product * product), _MIN_SHARE * k_ii, floor)
     wanted = slope / left
     step = min(max(wanted, variables.lower[i] - beta), variables.upper[i] - beta)
-    return _First(bias, slope, k_ii, product, weight, step, 1.0 / left if step == wanted else 0.0)
+    return _First(bias, slope, k_ii, product, weight, step, 1.0 / left if step == wanted else 0.0, floor)
 
 
 @jit(forceinline=True)
@@ -152,7 +152,7 @@ def _conjugate_gain(first, minus_y_grad, up, low, k_jj, k_ij, product):
     slope = slope if slope > 0.0 else 0.0
     least = _MIN_SHARE * curvature
     left = left if left > least else least
-    left = left if left > MIN_CURVATURE else MIN_CURVATURE
+    left = left if left > first.floor else first.floor
     return np.float64(slope * slope / left).view(np.int64)
 
 
@@ -165,11 +165,12 @@ def step(variables, direction, bias, is_conjugate, i, j, row_i, row_j):
         a, b, k = first.curvature - w * (q_i * q_i), k_jj - w * (q_j * q_j), k_ij - w * (q_i * q_j)
         if bias:
             left, curvature = a + b - 2.0 * k, first.curvature + k_jj - 2.0 * k_ij
-            if left > max(_MIN_LEFT * curvature, MIN_CURVATURE):
+            if left > max(_MIN_LEFT * curvature, first.floor):
                 s = (first.minus_y_grad - variables.minus_y_grad[j]) / left
                 t = -s
         elif i != j:
-            s, t = _best_of_two(first.minus_y_grad, variables.minus_y_grad[j], a, b, k, first.curvature * k_jj)
+            size, floor = first.curvature * k_jj, first.floor
+            s, t = _best_of_two(first.minus_y_grad, variables.minus_y_grad[j], a, b, k, size, floor)
         u = -w * (s * q_i + t * q_j)
         if s != 0.0 and _is_inside(variables, direction, i, j, s, t, u):
             return _step_along(variables, direction, i, j, row_i, row_j, s, t, u)
@@ -181,10 +182,10 @@ def step(variables, direction, bias, is_conjugate, i, j, row_i, row_j):
 
 
 @jit(forceinline=True)
-def _best_of_two(slope_i, slope_j, a, b, k, size):
+def _best_of_two(slope_i, slope_j, a, b, k, size, floor):
     """Return the best step of two variables whose K is [[a, k], [k, b]]; (0, 0) where rounding leaves none."""
     determinant = a * b - k * k
-    if min(a, b) > MIN_CURVATURE and determinant > _MIN_LEFT * size:
+    if min(a, b) > floor and determinant > _MIN_LEFT * size:
         return (b * slope_i - k * slope_j) / determinant, (a * slope_j - k * slope_i) / determinant
     return 0.0, 0.0
 
@@ -241,7 +242,7 @@ def _update_pair(variables, i, j, row_i, row_j):
     curvature = variables.diagonal[i] + variables.diagonal[j] - 2.0 * np.float64(row_i[j])
     most_i, most_j = upper[i] - beta[i], beta[j] - lower[j]
     slope = minus_y_grad[i] - minus_y_grad[j]
-    t = min(slope / max(curvature, MIN_CURVATURE), most_i, most_j)
+    t = min(slope / max(curvature, variables.min_curvature), most_i, most_j)
     beta[i] = upper[i] if t == most_i else beta[i] + t
     beta[j] = lower[j] if t == most_j else beta[j] - t
     update_bounds(variables, i)
@@ -257,7 +258,7 @@ def _update_both(variables, i, j, row_i, row_j):
     beta, lower, upper, minus_y_grad = variables.beta, variables.lower, variables.upper, variables.minus_y_grad
     k_ij, best, s, t, new_i, new_j = np.float64(row_i[j]), 0.0, 0.0, 0.0, beta[i], beta[j]
     a, b = variables.diagonal[i], variables.diagonal[j]
-    of_i, of_j = _best_of_two(minus_y_grad[i], minus_y_grad[j], a, b, k_ij, a * b)
+    of_i, of_j = _best_of_two(minus_y_grad[i], minus_y_grad[j], a, b, k_ij, a * b, variables.min_curvature)
     if lower[i] < beta[i] + of_i < upper[i] and lower[j] < beta[j] + of_j < upper[j]:
         best, s, t = 0.5 * (of_i * minus_y_grad[i] + of_j * minus_y_grad[j]), of_i, of_j
         new_i, new_j = beta[i] + s, beta[j] + t
@@ -266,7 +267,7 @@ def _update_both(variables, i, j, row_i, row_j):
         at_bound = lower[at] if end % 2 == 0 else upper[at]
         change = at_bound - beta[at]
         slope, curvature = minus_y_grad[other] - change * k_ij, variables.diagonal[other]
-        new = min(max(beta[other] + slope / max(curvature, MIN_CURVATURE), lower[other]), upper[other])
+        new = min(max(beta[other] + slope / max(curvature, variables.min_curvature), lower[other]), upper[other])
         then = new - beta[other]
         gain = change * (minus_y_grad[at] - 0.5 * change * variables.diagonal[at]) + then * (
             slope - 0.5 * then * curvature
@@ -286,7 +287,7 @@ def _update_both(variables, i, j, row_i, row_j):
 def update_single(variables, i, row_i):
     """Move beta_i as far as D grows and the bounds allow; return by how much it grows."""
     beta, minus_y_grad, slope = variables.beta, variables.minus_y_grad, variables.minus_y_grad[i]
-    step = slope / max(variables.diagonal[i], MIN_CURVATURE)
+    step = slope / max(variables.diagonal[i], variables.min_curvature)
     new = min(max(beta[i] + step, variables.lower[i]), variables.upper[i])
     change = new - beta[i]
     for k in range(variables.active_size[0]):

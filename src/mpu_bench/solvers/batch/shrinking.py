@@ -23,6 +23,8 @@ from mpu_bench.kernels.matrix import Gram, add_rows, row_slot
 from mpu_bench.solvers.certificates import PerExample
 
 _ACTIVE_ROWS_BYTES = 1 << 26  # at most, for the active parts of rows
+_MIN_CURVATURE = 1e-12  # of a step, in units of the largest K(x, x) where all are below 1
+_TINY = 1e-300  # the square of a difference by this does not overflow
 _SHRINK_TO = 0.75  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
 
 
@@ -43,6 +45,7 @@ class Variables(NamedTuple):
     low: NDArray[np.float64]  #: (n,) 0 where the variable is in I_low, else -inf
     unshrunk_beta: NDArray[np.float64]  #: (n,) by example, those when shrinking began
     unshrunk_minus_y_grad: NDArray[np.float64]  #: (n,) by example, those when shrinking began
+    min_curvature: float  #: of a step, where rounding may have left less
 
 
 def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: PerExample) -> Variables:
@@ -54,7 +57,9 @@ def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: 
     examples, active_size = np.arange(n, dtype=np.uint32), np.array([n])
     up, low = np.where(upper > 0, 0.0, -np.inf), np.where(lower < 0, 0.0, -np.inf)
     moving = (np.zeros(n), signs.copy(), lower, upper, diagonal.copy(), up, low)
-    return Variables(examples, active_size, *moving, np.zeros(n), np.zeros(n))
+    largest = float(diagonal.max())
+    min_curvature = max(_MIN_CURVATURE * (min(largest, 1.0) if largest > 0.0 else 1.0), _TINY)
+    return Variables(examples, active_size, *moving, np.zeros(n), np.zeros(n), min_curvature)
 
 
 class ActiveRows(NamedTuple):

@@ -56,7 +56,6 @@ from mpu_bench.kernels import matrix as kernel_matrix
 from mpu_bench.kernels.matrix import Gram, row_slot
 from mpu_bench.kernels.precision import RowPrecision, is_fixed_enough, precision_of_rows
 from mpu_bench.solvers.batch.pairs import (
-    MIN_CURVATURE,
     VARIABLES_AT_ONCE,
     Direction,
     forget,
@@ -365,28 +364,28 @@ def _select_i(variables, p, in_either):
 def _select_single(variables, tolerance):
     """Return the position where the best step gains most, of those that violate the conditions."""
     g, beta, diagonal = variables.minus_y_grad, variables.beta, variables.diagonal
-    lower, upper = variables.lower, variables.upper
+    lower, upper, floor = variables.lower, variables.upper, variables.min_curvature
     best, block = np.int64(-1), 0
     for start in range(0, len(g), VARIABLES_AT_ONCE):
         gain, end = np.int64(-1), start + VARIABLES_AT_ONCE
         gs, bs, ls, us, ks = g[start:end], beta[start:], lower[start:], upper[start:], diagonal[start:]
         for k in range(len(gs)):
-            gain = max(gain, _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance))
+            gain = max(gain, _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance, floor))
         if gain > best:
             best, block = gain, start
     gs, position = g[block : block + VARIABLES_AT_ONCE], VARIABLES_AT_ONCE
     bs, ls, us, ks = beta[block:], lower[block:], upper[block:], diagonal[block:]
     for k in range(len(gs)):
-        is_best = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance) == best
+        is_best = _single_gain(gs[k], bs[k], ls[k], us[k], ks[k], tolerance, floor) == best
         position = min(position, k if is_best else VARIABLES_AT_ONCE)
     return block + min(position, len(gs) - 1)
 
 
 @jit(forceinline=True)
-def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance):
+def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance, floor):
     """Return by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
-    floor = curvature if curvature > MIN_CURVATURE else MIN_CURVATURE
-    step, down, rise = minus_y_grad / floor, lower - beta, upper - beta
+    step = minus_y_grad / (curvature if curvature > floor else floor)
+    down, rise = lower - beta, upper - beta
     step = down if step < down else step
     step = rise if step > rise else step
     step = step if abs(minus_y_grad) > tolerance else 0.0

@@ -322,7 +322,9 @@ class MPU(ThresholdPerceptron):
             certified = certify(responses.rows, responses.signs, state.squared_norms, w, alphas, C)
             return certified._replace(update_bound=limit)
         exact, total = anew(responses, multiplicities), float(multiplicities.sum())
-        squared = float(squared_norm_of_a(exact, multiplicities))
+        squared, certifies = float(squared_norm_of_a(exact, multiplicities)), is_certified(responses)
+        if not certifies:
+            squared = float(exact.p @ multiplicities)  # which may be below 0
         loss, smallest = hinge_sum_and_min(exact, b, state.weights)
         kernel, norms = responses.gram.kernel, squared_norms(responses.rows)
         off = float(response_rounding(norms, kernel, responses.features, multiplicities).max()) / b
@@ -333,7 +335,7 @@ class MPU(ThresholdPerceptron):
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
             update_bound=limit,
         )  # (24)
-        return certified if is_certified(responses) else certified._replace(dual_objective=None, gap=None)
+        return certified if certifies else certified._replace(dual_objective=None, gap=None, update_bound=None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:

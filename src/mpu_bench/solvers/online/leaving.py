@@ -107,7 +107,11 @@ def _(leaving, f, c, first, m, mistakes, kernel, counters):
     if rule == RANDOM:
         return m if m < budget else np.int64(randint(leaving.generator, np.uint32(m)))
     if rule in (MIN_NEEDED, MIN_NEEDED_BEFORE):
-        return _least_needed(leaving, c, coefficients, kernel_row, f.scores[c], mistakes, counters)
+        norm = 0.0
+        for slot in range(first, first + m):
+            norm = max(norm, np.float64(f.vectors.squared_norms[slot]))
+        unit = min(value(kernel, norm, norm, norm), 1.0)
+        return _least_needed(leaving, c, coefficients, kernel_row, f.scores[c], mistakes, unit, counters)
     oldest = (mistakes - 1) % budget
     if rule == SHRUNK:
         row, norm = leaving.kernel_matrix[c, oldest], np.float64(f.vectors.squared_norms[first + oldest])
@@ -124,12 +128,12 @@ def _(leaving, f, c, first, m, mistakes, kernel, counters):
 
 
 @jit
-def _least_needed(leaving, c, coefficients, kernel_row, score, mistakes, counters):
+def _least_needed(leaving, c, coefficients, kernel_row, score, mistakes, unit, counters):
     m, budget, others, inserted_at = len(kernel_row), leaving.budget, leaving.others[c], leaving.inserted_at[c]
     sign, slot = coefficients[m], np.int64(m)
     if m == budget:
         new = sign if leaving.rule == MIN_NEEDED else 0.0
-        slot = _largest_margin(others, inserted_at, coefficients, kernel_row, score, new)
+        slot = _largest_margin(others, inserted_at, coefficients, kernel_row, score, new, unit)
         counters[KERNEL_EVALUATIONS] += budget + 1
     if slot == budget:  # the new example itself leaves
         return slot
@@ -147,16 +151,17 @@ def _least_needed(leaving, c, coefficients, kernel_row, score, mistakes, counter
 
 
 @jit
-def _largest_margin(others, inserted_at, coefficients, kernel_row, score, sign):
+def _largest_margin(others, inserted_at, coefficients, kernel_row, score, sign, unit):
     """Return the slot of ``argmax_j y_j g_j`` after the insertion, B for the new example; the oldest on ties.
 
     ``sign`` is the weight of the new example; with 0 it is as before the insertion, and the example is no candidate.
+    Ties are in units of the largest margin, or of ``unit`` where that is more.
     """
     budget = np.int64(len(kernel_row))
     largest = sign * score if sign != 0.0 else -np.inf
     for j in range(budget):
         largest = max(largest, coefficients[j] * (others[j] + sign * kernel_row[j]))
-    threshold, slot = largest - _TIE * max(1.0, abs(largest)), budget
+    threshold, slot = largest - _TIE * max(unit, abs(largest)), budget
     for j in range(budget):
         margin = coefficients[j] * (others[j] + sign * kernel_row[j])
         if margin >= threshold and (slot == budget or inserted_at[j] < inserted_at[slot]):
