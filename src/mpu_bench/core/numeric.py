@@ -27,6 +27,22 @@ def dot(x, y, m):
     return total
 
 
+@jit
+def ordered_dot(x, y, m):
+    """Return the inner product of the first m elements, added up in order."""
+    total = 0.0
+    for j in range(m):
+        total += x[j] * y[j]
+    return total
+
+
+@jit
+def multiply(x, factor):
+    """Multiply all elements by a factor, in place."""
+    for j in range(len(x)):
+        x[j] *= factor
+
+
 @jit(fastmath={"contract"})
 def axpy(a, x, y, m):
     """Add ``a x`` to y in place, over the first m elements."""

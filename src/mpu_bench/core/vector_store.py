@@ -21,6 +21,7 @@ from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
 from mpu_bench.core.jit import jit
+from mpu_bench.core.numeric import multiply
 from mpu_bench.core.rows import Dense, Ones, Rows, Sparse
 
 BITS, QUANTISED, COLUMNS, CSC = range(4)
@@ -228,9 +229,7 @@ def part_of_inner_products(store, i, listed, first, sums):
         _add_common_bits(store.bits, i, first, sums)
     elif store.layout == QUANTISED:
         _sum_columns(store.quantised, store.listed, store.scales, listed, first, sums)
-        square = store.quantum * store.quantum
-        for j in range(len(sums)):
-            sums[j] *= square
+        multiply(sums, store.quantum * store.quantum)
     elif store.layout == COLUMNS:
         _sum_columns(store.columns, store.listed, store.scales, listed, first, sums)
     else:

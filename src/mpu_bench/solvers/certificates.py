@@ -97,15 +97,6 @@ def rounding(terms: int, magnitude: float) -> float:
 
 
 @jit
-def squared_norm(vector):
-    """Compute ``||vector||^2``, added up in order."""
-    total = 0.0
-    for j in range(len(vector)):
-        total += vector[j] * vector[j]
-    return total
-
-
-@jit
 def loss(C, rows, signs, weights):
     """Return ``sum_i C_i max(0, 1 - y_i w.x_i)``, with C of each example (n,) or of all (1,); n inner products."""
     total, of_all = 0.0, C[0] if len(C) == 1 else 1.0

@@ -162,5 +162,4 @@ def _measured(
     if not certifies:
         return Measures.evaluated(kernel_primal(squared, losses, C), of_squared + of_losses, nu=nu)
     of_dual = rounding(n, float(sizes.sum())) + abs(bias * float(coefficients.sum()))
-    certified = certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))
-    return certified._replace(nu=nu)
+    return certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))._replace(nu=nu)

@@ -169,8 +169,9 @@ def step(variables, direction, bias, is_conjugate, i, j, row_i, row_j):
                 s = (first.minus_y_grad - variables.minus_y_grad[j]) / left
                 t = -s
         elif i != j:
-            size, floor = first.curvature * k_jj, first.floor
-            s, t = _best_of_two(first.minus_y_grad, variables.minus_y_grad[j], a, b, k, size, floor)
+            s, t = _best_of_two(
+                first.minus_y_grad, variables.minus_y_grad[j], a, b, k, first.curvature * k_jj, first.floor
+            )
         u = -w * (s * q_i + t * q_j)
         if s != 0.0 and _is_inside(variables, direction, i, j, s, t, u):
             return _step_along(variables, direction, i, j, row_i, row_j, s, t, u)

@@ -24,7 +24,6 @@ from mpu_bench.solvers.certificates import PerExample
 
 _ACTIVE_ROWS_BYTES = 1 << 26  # at most, for the active parts of rows
 _MIN_CURVATURE = 1e-12  # of a step, in units of the largest K(x, x) where all are below 1
-_TINY = 1e-300  # the square of a difference by this does not overflow
 _SHRINK_TO = 0.75  # of the active variables, at most, may stay active; else shrinking is not worth its trouble
 
 
@@ -57,8 +56,8 @@ def new_variables(signs: NDArray[np.float64], diagonal: NDArray[np.float64], C: 
     examples, active_size = np.arange(n, dtype=np.uint32), np.array([n])
     up, low = np.where(upper > 0, 0.0, -np.inf), np.where(lower < 0, 0.0, -np.inf)
     moving = (np.zeros(n), signs.copy(), lower, upper, diagonal.copy(), up, low)
-    largest = float(diagonal.max())
-    min_curvature = max(_MIN_CURVATURE * (min(largest, 1.0) if largest > 0.0 else 1.0), _TINY)
+    largest = min(float(diagonal.max()), 1.0)
+    min_curvature = _MIN_CURVATURE * (largest if largest > 0.0 else 1.0)
     return Variables(examples, active_size, *moving, np.zeros(n), np.zeros(n), min_curvature)
 
 

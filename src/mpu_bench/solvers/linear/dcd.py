@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
-from mpu_bench.core.numeric import new_record
+from mpu_bench.core.numeric import new_record, ordered_dot
 from mpu_bench.core.prefetch import EXAMPLES_AHEAD, prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import rng, shuffle
@@ -47,7 +47,6 @@ from mpu_bench.solvers.certificates import (
     loss,
     of_example,
     per_example,
-    squared_norm,
 )
 
 _SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
@@ -222,7 +221,7 @@ def _end_pass(state, tolerance, stop):
 @jit(error_model="numpy")
 def _gap_holds(state, stop):
     """Return whether objective / dual - 1 <= stop; n inner products."""
-    half_norm = squared_norm(state.weights) / 2.0
+    half_norm = ordered_dot(state.weights, state.weights, len(state.weights)) / 2.0
     dual = state.alphas.sum() - half_norm
     state.counters[INNER_PRODUCTS] += len(state.order)
     return (half_norm + loss(state.C, state.rows, state.signs, state.weights)) / dual - 1.0 <= stop

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UNLIMITED, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
-from mpu_bench.core.numeric import new_record
+from mpu_bench.core.numeric import multiply, new_record, ordered_dot
 from mpu_bench.core.prefetch import prefetch
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rng import randint, rng
@@ -45,7 +45,6 @@ from mpu_bench.solvers.certificates import (
     of_example,
     per_example,
     primal,
-    squared_norm,
 )
 
 _PREFETCH_EXAMPLES = 6  # ahead of the one presented
@@ -235,12 +234,10 @@ def _end_step(state, iterations):
 def _project(state, limit):
     """Compute ||v||^2, and scale v down if it is above the limit."""
     accumulated, progress = state.accumulated, state.progress[0]
-    norm = squared_norm(accumulated)
+    norm = ordered_dot(accumulated, accumulated, len(accumulated))
     if not np.isfinite(norm):
         progress.status = Status.DIVERGED
     if norm > limit:
-        scale = np.sqrt(limit / norm)
-        for j in range(len(accumulated)):
-            accumulated[j] *= scale
+        multiply(accumulated, np.sqrt(limit / norm))
         norm = limit
     progress.norm_bound = norm

@@ -225,8 +225,11 @@ def _present(arrays, counters, last):
 @jit
 def _end_round(arrays, counters, C, tolerance, inner_gap):
     """Stop, or add the new plane and solve the small problem again."""
-    progress, m = arrays.progress[0], arrays.progress[0].planes
-    total, slack = _dot(arrays.multipliers, arrays.offsets, m), _dot(arrays.multipliers, arrays.slacks, m)
+    progress, m, multipliers = arrays.progress[0], arrays.progress[0].planes, arrays.multipliers
+    total, slack = (
+        numeric.ordered_dot(multipliers, arrays.offsets, m),
+        numeric.ordered_dot(multipliers, arrays.slacks, m),
+    )
     gap, dual = C * progress.loss - slack, (total + slack) / 2.0  # J - D, and D: ||w||^2 is total - slack
     progress.still = 0 if dual > progress.dual + _NOISE * total else progress.still + 1
     progress.dual = max(progress.dual, dual)
@@ -256,17 +259,8 @@ def _add_plane(arrays):
     for j in range(m + 1):
         gram[m, j] = gram[j, m] = numeric.dot(planes[j], planes[m], len(planes[m]))
     # The sum of the losses; from the same numbers as the other slacks, as their ties decide in the small problem
-    arrays.slacks[m] = violators - _dot(gram[m], arrays.multipliers, m)
+    arrays.slacks[m] = violators - numeric.ordered_dot(gram[m], arrays.multipliers, m)
     progress.planes = m + 1
-
-
-@jit
-def _dot(left, right, m):
-    """Add up the products of the first m numbers in order."""
-    total = 0.0
-    for j in range(m):
-        total += left[j] * right[j]
-    return total
 
 
 @jit
@@ -276,7 +270,7 @@ def _solve(arrays, C, wanted):
     slacks = arrays.slacks[:m]
     for move in range(_MAX_MOVES):
         to = np.argmax(slacks)
-        if C * slacks[to] - _dot(multipliers, slacks, m) <= wanted:
+        if C * slacks[to] - numeric.ordered_dot(multipliers, slacks, m) <= wanted:
             return move
         from_, size = _best_partner(gram, multipliers, slacks, to)
         if size == 0.0:

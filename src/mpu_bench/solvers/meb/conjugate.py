@@ -19,6 +19,7 @@ import numpy as np
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, UPDATES
 from mpu_bench.core.jit import jit
+from mpu_bench.core.numeric import ordered_dot
 from mpu_bench.solvers.meb.core_set import extend_row, values_from
 
 _MAX_PRODUCTS, _MAX_VALUES = 50, 1 << 33  # of one step, and the entries of K~ in these: seconds
@@ -45,11 +46,11 @@ def step_of_all(core, examples, R, counters):
     for j in range(m):
         weights[j] = signs[j] * coefficients[j] / R
         gradient[j] = 1.0 - s[j] / R if weights[j] > 0.0 or s[j] < R else 0.0
-    residual, direction, first = gradient.copy(), gradient.copy(), _dot(gradient, gradient)
+    residual, direction, first = gradient.copy(), gradient.copy(), ordered_dot(gradient, gradient, m)
     square = first
     for _ in range(limit - 1):
         _multiply(core, examples, direction, product, counters)
-        curvature = _dot(direction, product)
+        curvature = ordered_dot(direction, product, m)
         if not curvature > 0.0 or not square > _LEFT * first:
             break
         length, before, square = square / curvature, square, 0.0
@@ -62,7 +63,7 @@ def step_of_all(core, examples, R, counters):
     for j in range(m):
         change[j] = max(change[j], -weights[j])
     _multiply(core, examples, change, product, counters)
-    slope, curvature = _dot(gradient, change), _dot(change, product)
+    slope, curvature = ordered_dot(gradient, change, m), ordered_dot(change, product, m)
     if not (slope > 0.0 and curvature > 0.0):
         return R
     length, total = min(slope / curvature, 1.0), 0.0
@@ -76,14 +77,6 @@ def step_of_all(core, examples, R, counters):
         R_after += alpha * response
     counters[UPDATES] += 1
     return R_after
-
-
-@jit
-def _dot(a, b):
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
 
 
 @jit(allocates=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from mpu_bench.core.counters import KERNEL_EVALUATIONS, STEPS, UPDATES
 from mpu_bench.core.jit import jit
+from mpu_bench.core.numeric import multiply
 from mpu_bench.solvers.certificates import of_example
 from mpu_bench.solvers.meb.ball import BallSolver, iterations, join_none
 from mpu_bench.solvers.meb.core_set import add_slot, row
@@ -91,15 +92,9 @@ def move(examples, core, history, ball, slot, length, rise, counters):
 @jit
 def _multiply_out(core, history, ball):
     """Multiply the scale into weights and responses; it is 1 then."""
-    _multiply(core.coefficients, ball.scale)
-    _multiply(core.responses, ball.scale)
-    _multiply(history.changes, ball.scale)
-    _multiply(history.sums, ball.scale)
+    multiply(core.coefficients, ball.scale)
+    multiply(core.responses, ball.scale)
+    multiply(history.changes, ball.scale)
+    multiply(history.sums, ball.scale)
     ball.bias *= ball.scale
     ball.scale = 1.0
-
-
-@jit
-def _multiply(numbers, factor):
-    for k in range(len(numbers)):
-        numbers[k] *= factor

@@ -213,7 +213,7 @@ class ThresholdPerceptron(Solver):
     def measures(self, state: State) -> Measures:
         """Certify the margin of w by (12), if the kernel is positive semi-definite; no fraction while it is below 0."""
         b, delta_b, R2 = state.thresholds.b, state.thresholds.delta_b, float(state.squared_norms.max())
-        norm = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities))
+        norm = np.sqrt(max(squared_norm_of_a(state.responses, state.multiplicities), 0.0))
         if norm == 0.0:
             return Measures()
         wanted = min(guaranteed_fraction(b, delta_b, R2), 1.0 / (1.0 + state.thresholds.stop))
@@ -322,9 +322,7 @@ class MPU(ThresholdPerceptron):
             certified = certify(responses.rows, responses.signs, state.squared_norms, w, alphas, C)
             return certified._replace(update_bound=limit)
         exact, total = anew(responses, multiplicities), float(multiplicities.sum())
-        squared, certifies = float(squared_norm_of_a(exact, multiplicities)), is_certified(responses)
-        if not certifies:
-            squared = float(exact.p @ multiplicities)  # which may be below 0
+        squared = float(squared_norm_of_a(exact, multiplicities))
         loss, smallest = hinge_sum_and_min(exact, b, state.weights)
         kernel, norms = responses.gram.kernel, squared_norms(responses.rows)
         off = float(response_rounding(norms, kernel, responses.features, multiplicities).max()) / b
@@ -333,9 +331,9 @@ class MPU(ThresholdPerceptron):
             (total - squared / 2 / b) / b,
             off * (total / 2 / b + self.C * float(weights.sum())),
             margin=float(smallest / np.sqrt(squared)) if squared > 0 else None,
-            update_bound=limit,
+            update_bound=limit if is_certified(responses) else None,
         )  # (24)
-        return certified if certifies else certified._replace(dual_objective=None, gap=None, update_bound=None)
+        return certified if is_certified(responses) else certified._replace(dual_objective=None, gap=None)
 
     @classmethod
     def objective_of(cls, parameters: Mapping[str, Any]) -> str:
@@ -456,10 +454,10 @@ def _begin_round(state, following):
 @jit
 def _ends_early(state):
     """Return whether the certificate holds, or there is no margin."""
-    thresholds = state.thresholds
+    thresholds, total = state.thresholds, state.multiplicities.sum()
     if not np.isinf(thresholds.I_max):
         return thresholds.stop > 0.0 and _gap_holds(state)
-    norm, total = np.sqrt(squared_norm_of_a(state.responses, state.multiplicities)), state.multiplicities.sum()
+    norm = np.sqrt(max(squared_norm_of_a(state.responses, state.multiplicities), 0.0))
     if norm < thresholds.smallest_margin * total:
         state.progress[0].no_margin = 1
         return True
@@ -472,7 +470,7 @@ def _gap_holds(state):
     thresholds, progress = state.thresholds, state.progress[0]
     if progress.gap > _ESTIMATE_FACTOR * thresholds.stop * progress.dual:
         return False
-    half = squared_norm_of_a(state.responses, state.multiplicities) / 2.0
+    half = max(squared_norm_of_a(state.responses, state.multiplicities), 0.0) / 2.0
     dual = thresholds.b * state.multiplicities.sum() - half
     loss, _ = _survey(state)
     return (half + thresholds.I_max * loss) / dual - 1.0 <= thresholds.stop  # (24)
@@ -498,4 +496,4 @@ def _survey(state):
 def _largest_margin(state: State) -> float:
     """Return ||a|| / sum_i I_i, which no margin exceeds."""
     squared = squared_norm_of_a(anew(state.responses, state.multiplicities), state.multiplicities)
-    return float(np.sqrt(squared) / state.multiplicities.sum())
+    return float(np.sqrt(max(squared, 0.0)) / state.multiplicities.sum())

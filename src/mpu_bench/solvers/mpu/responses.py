@@ -134,7 +134,7 @@ def _(responses, i):
 
 @jit_dispatch(allocates=True)
 def squared_norm_of_a(responses, multiplicities):
-    """Compute ``||a||^2``, with a kernel as ``sum_i I_i p_i``, (18)."""
+    """Compute ``||a||^2``, with a kernel as ``sum_i I_i p_i``, (18); below 0 it may be of an indefinite kernel."""
 
 
 @squared_norm_of_a.register(LinearResponses)
@@ -144,7 +144,7 @@ def _(responses, _multiplicities):
 
 @squared_norm_of_a.register(KernelResponses)
 def _(responses, multiplicities):
-    return max((responses.p * multiplicities).sum(), 0.0)
+    return (responses.p * multiplicities).sum()
 
 
 @jit

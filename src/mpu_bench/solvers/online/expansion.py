@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import KernelModel
-from mpu_bench.core.numeric import new_record, number, order
+from mpu_bench.core.numeric import multiply, new_record, number, order
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.stream import Chunk
 from mpu_bench.core.vectors import drop, padded, put, weighted_sum
@@ -99,10 +99,8 @@ def _multiply_in(coefficients, average, norms, scalars):
     for c in range(len(coefficients)):
         for j in range(average.shape[1]):
             average[c, j] += scalars.scales * coefficients[c, j]
-        for j in range(coefficients.shape[1]):
-            coefficients[c, j] *= scale
-    for j in range(len(norms)):
-        norms[j] *= scale * scale
+        multiply(coefficients[c], scale)
+    multiply(norms, scale * scale)
     scalars.scale, scalars.scales = 1.0, 0.0
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mpu_bench.core.counters import KERNEL_COMPUTED, KERNEL_EVALUATIONS
 from mpu_bench.core.jit import jit, jit_dispatch
+from mpu_bench.core.numeric import multiply
 from mpu_bench.core.rng import randint
 from mpu_bench.core.vectors import stored_kernel_values
 from mpu_bench.kernels import value
@@ -110,7 +111,7 @@ def _(leaving, f, c, first, m, mistakes, kernel, counters):
         norm = 0.0
         for slot in range(first, first + m):
             norm = max(norm, np.float64(f.vectors.squared_norms[slot]))
-        unit = min(value(kernel, norm, norm, norm), 1.0)
+        unit = min(value(kernel, norm, norm, norm), 1.0)  # of margins
         return _least_needed(leaving, c, coefficients, kernel_row, f.scores[c], mistakes, unit, counters)
     oldest = (mistakes - 1) % budget
     if rule == SHRUNK:
@@ -121,8 +122,7 @@ def _(leaving, f, c, first, m, mistakes, kernel, counters):
             counters[KERNEL_COMPUTED] += 1
             phi, leaving.damage[c] = shrink(abs(coefficients[oldest]), mu, leaving.damage[c], mistakes)  # step 2
             if phi < 1.0:
-                for j in range(len(coefficients)):
-                    coefficients[j] *= phi
+                multiply(coefficients, phi)
         _remember(leaving.kernel_matrix[c], oldest, kernel_row)
     return oldest
 
