@@ -142,17 +142,21 @@ def test_an_indefinite_kernel_certifies_nothing(name, kernel):
     assert measures.gap is measures.dual_objective is None
 
 
-@pytest.mark.parametrize("conjugate", [False, True])
-def test_a_model_that_is_zero_but_for_rounding_has_no_nu(conjugate):
+@pytest.mark.parametrize(
+    ("conjugate", "labels", "weights", "lighter"),
+    [
+        (False, [0, 1, 1, 1, 0, 0], [100, 100, 0.1, 1, 100, 1], 101.1),
+        (True, [0, 1, 0, 1, 0, 1], [3, 1, 0.1, 0.1, 0.1, 0.1], 1.2),
+    ],
+)
+def test_a_model_that_is_zero_but_for_rounding_has_no_nu(conjugate, labels, weights, lighter):
     """On equal rows a bias does all: ||w|| is what rounding leaves, by which no loss is to be divided."""
-    matrix, labels = np.full((6, 1), 5.0), np.array([0, 1, 1, 0, 1, 1], np.int32)
-    problem, kernel = toys.problem(matrix, labels, "dense64"), Polynomial(1.0, 0.0, 3)
-    problem = replace(problem, weights=np.array([3.0, 0.1, 1.0, 100.0, 0.1, 1.0]))
+    problem = toys.problem(np.full((6, 1), 5.0), np.array(labels, np.int32), "dense64")
     solver = SMO(bias=True, conjugate=conjugate)
-    state = solver.start(problem, kernel, 0)
+    state = solver.start(replace(problem, weights=np.array(weights, float)), Polynomial(1.0, 0.0, 3), 0)
     assert solver.advance(state, Until()) == Status.DONE
     measures = solver.measures(state)
-    assert measures.objective == pytest.approx(2 * 2.2)  # the losses of the lighter class, all of whose rows are wrong
+    assert measures.objective == pytest.approx(2 * lighter)  # the losses of the class that weighs less
     assert measures.nu is None
 
 
