@@ -73,7 +73,7 @@ def select_j(variables, i, row_i):
     return block + min(position, len(g) - 1)
 
 
-@jit(forceinline=True)
+@jit(forceinline=True, error_model="numpy")  # a check of the divisor would be in the way of vector code
 def _pair_gain(difference, curvature, floor):
     """Return twice the gain of a pair, as an integer that compares as it does; 0 where j is not in I_low."""
     difference = difference if difference > 0.0 else 0.0
@@ -133,7 +133,7 @@ def select_conjugate_j(variables, direction, bias, i, row_i):
     return i if best == 0 and not bias else block + min(position, len(g) - 1)
 
 
-@jit(forceinline=True)
+@jit(forceinline=True, error_model="numpy")  # a check of the divisor would be in the way of vector code
 def _conjugate_gain(first, minus_y_grad, up, low, k_jj, k_ij, product):
     """Return twice the gain of i and j, as an integer that compares as it does; 0 where j cannot go with i."""
     if first.bias:

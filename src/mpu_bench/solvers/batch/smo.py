@@ -381,7 +381,7 @@ def _select_single(variables, tolerance):
     return block + min(position, len(gs) - 1)
 
 
-@jit(forceinline=True)
+@jit(forceinline=True, error_model="numpy")  # a check of the divisor would be in the way of vector code
 def _single_gain(minus_y_grad, beta, lower, upper, curvature, tolerance, floor):
     """Return by how much D grows with the best step of one coefficient, as an integer that compares as it does."""
     step = minus_y_grad / (curvature if curvature > floor else floor)
