@@ -87,8 +87,9 @@ class Alike:
 
     def run_seconds(self, pace: float) -> float:
         """Return about how long each takes, where runs take ``pace`` times as long as expected."""
-        mean = self.seconds / max(1, self.ended)
-        return mean if self.expected is None else (self.seconds + pace * self.expected) / (self.ended + 1)
+        if self.expected is None:
+            return self.seconds / max(1, self.ended)
+        return (self.seconds + pace * self.expected) / (self.ended + 1)
 
 
 class UnderWay(NamedTuple):

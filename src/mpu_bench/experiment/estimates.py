@@ -134,11 +134,7 @@ class Estimates:
         Computed once: the seeds of a sweep have the same key.
         """
         if (index, key, size) not in self._means:
-            alike = [
-                record
-                for other, record in self._earlier[index].get(key, ())
-                if all(None in (a, b) or a == b for a, b in zip(other, size, strict=True))
-            ]
+            alike = [record for other, record in self._earlier[index].get(key, ()) if _agree(other, size)]
             self._means[index, key, size] = None
             if alike:
                 self._means[index, key, size] = Expected(
@@ -202,6 +198,10 @@ def _size_of_record(record: Record) -> Size:
     if record.trial and not record.tuned_on_test and rows is not None and held_out is not None:
         rows += held_out
     return Size(rows, record.d)
+
+
+def _agree(one: Size, other: Size) -> bool:
+    return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
 def training_seconds(record: Record) -> float:

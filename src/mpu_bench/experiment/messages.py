@@ -172,8 +172,7 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
 
 def encode(message: Message) -> bytes:
     """Return a message as a line: its kind and JSON, with texts that are `plain`."""
-    text = json.dumps(_plain(vars(message)), default=lambda record: _plain(record.known()))
-    return f"{type(message).__name__} {text}\n".encode()
+    return f"{type(message).__name__} {json.dumps(_plain(vars(message)), default=_columns)}\n".encode()
 
 
 def decode(line: bytes) -> Message:
@@ -193,6 +192,10 @@ def decode(line: bytes) -> Message:
     except ValidationError as error:
         raise ValueError(f"no message: {plain(str(error), 300)}") from error
     return message
+
+
+def _columns(record: Record) -> dict[str, Any]:
+    return _plain(record.known())
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,8 +64,9 @@ class Outlook:
 
     def state(self, index: int) -> str:
         """Return the state of a run: `HAS_RESULT`, `UNAVAILABLE` or `TO_DO`."""
-        without = UNAVAILABLE if index in self.obstacles else TO_DO
-        return HAS_RESULT if self.runs[index].run_id in self.finished else without
+        if self.runs[index].run_id in self.finished:
+            return HAS_RESULT
+        return UNAVAILABLE if index in self.obstacles else TO_DO
 
     @property
     def done(self) -> int:

@@ -77,8 +77,9 @@ class _Pace:
 
     def within(self, seconds: float) -> int:
         """Return the number of examples that fit into a number of seconds."""
-        is_known = math.isfinite(self.rate) and math.isfinite(seconds)
-        return max(1, int(self.rate * seconds)) if is_known else counters.UNLIMITED
+        if math.isinf(self.rate) or math.isinf(seconds):
+            return counters.UNLIMITED
+        return max(1, int(self.rate * seconds))
 
 
 class _Rule(NamedTuple):

@@ -129,8 +129,9 @@ def _made_on(quantity: str, side: Sequence[Record]) -> dict[tuple[str, int | Non
 
 def why_not_comparable(quantity: str, other: str, *sides: Sequence[Record]) -> str:
     """Return why the quantity of the first side is not set against those of ``other``; nothing if it is."""
-    why = f"its seconds were made on another machine than those of {other}"
-    return "" if comparable(quantity, *sides) else why
+    if comparable(quantity, *sides):
+        return ""
+    return f"its seconds were made on another machine than those of {other}"
 
 
 def why_disturbed(quantity: str, *sides: Sequence[Record]) -> str:

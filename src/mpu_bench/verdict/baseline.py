@@ -222,4 +222,6 @@ def _size(cell: Cell) -> str:
 
 
 def _is_near(one: float | None, other: float | None) -> bool:
-    return one is other if one is None or other is None else math.isclose(one, other, rel_tol=_SAME)
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_SAME)

@@ -317,8 +317,9 @@ def _printed_error(row: Mapping[str, str], column: str, about: Table) -> float:
 
 def _why_not_judged(*rows: Summary) -> str:
     disturbed = [row.solver for row in rows if row.means.get("comparable_seconds") is None and row.disturbed_runs]
-    unknown = "nothing was recorded of what disturbed these runs"
-    return f"disturbed while {' and '.join(disturbed)} ran" if disturbed else unknown
+    if disturbed:
+        return f"disturbed while {' and '.join(disturbed)} ran"
+    return "nothing was recorded of what disturbed these runs"
 
 
 def _is_reference(row: Mapping[str, str], beside: Mapping[str, str], other: str) -> bool:

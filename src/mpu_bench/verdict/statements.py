@@ -297,15 +297,18 @@ def _(statement: BoundStatement, evidence: Evidence) -> Iterator[Point]:
     for point in statement.points():
         rows = selected(evidence.runs, statement.of, point)
         pairs = [(row.value(statement.quantity), _bound(statement.against, row)) for row in rows]
-        ratios = [  # of a bound of 0, nothing or without end
-            value / bound if bound > 0 else 0.0 if value <= bound else math.inf
-            for value, bound in pairs
-            if value is not None and bound is not None
-        ]
+        ratios = [_share_of(low, high) for low, high in pairs if low is not None and high is not None]
         most = max(ratios, default=math.nan)
         result = Verdict.NOT_RUN if not ratios else Verdict.SUPPORTED if most <= 1 + 1e-12 else Verdict.CONTRADICTED
         words = f"at most {most:.4g} of the bound in {counted(len(ratios), 'run')}" if ratios else ""
         yield Point(name_of(point), result, words)
+
+
+def _share_of(value: float, bound: float) -> float:
+    """Return a value over its bound; of a bound of 0, nothing or without end."""
+    if bound > 0:
+        return value / bound
+    return 0.0 if value <= bound else math.inf
 
 
 def _bound(against: Sequence[str | float], row: Record) -> float | None:

@@ -90,8 +90,9 @@ def measure(card: GeneratedCard) -> dict[str, list[float]]:
 
 def scaling(card: GeneratedCard, measured: Mapping[str, list[float]]) -> transforms.Scaling | None:
     """Make the scaling of what was measured."""
-    found = transforms.Scaling(np.array(measured["shift"]), np.array(measured["width"]))
-    return None if card.scale == "none" else found
+    if card.scale == "none":
+        return None
+    return transforms.Scaling(np.array(measured["shift"]), np.array(measured["width"]))
 
 
 def problem(

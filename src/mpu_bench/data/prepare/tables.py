@@ -165,7 +165,8 @@ def fit(source: _Source, in_training: InTraining) -> Table:
     """
     card = source.card
     fills = card.missing == "median"
-    numbers = {name: Fitted(name, keeps=fills, source=source.files[card.train[0]].path) for name in source.numbers}
+    path = source.files[card.train[0]].path
+    numbers = {name: Fitted(name, keeps=fills, source=path) for name in source.numbers}
     if fills:
         check_memory(24 * (card.expected_rows()[0] or 0) * len(numbers), "the medians of its columns", card.origin)
     words: dict[str, set[str]] = {name: set() for name, kind in card.columns.items() if kind == "categorical"}

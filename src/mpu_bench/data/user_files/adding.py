@@ -342,11 +342,7 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
     DataError
         If the card would be larger than one may be.
     """
-    above = Path(os.path.abspath(folder)).parent  # noqa: PTH100
-    files = {
-        name: {"path": os.path.relpath(path, folder) if Path(path).is_relative_to(above) else path}
-        for name, path in ((name, entry["path"]) for name, entry in card["files"].items())
-    }
+    files = {name: {"path": _relative(Path(entry["path"]), folder)} for name, entry in card["files"].items()}
     text = _HEAD.format(command=one_line(command)) + yaml.dump(
         {**card, "files": files},
         Dumper=Quoting,
@@ -361,6 +357,11 @@ def card_text(card: Mapping[str, Any], folder: Path, command: str) -> str:
     read.data |= {"name": "mine", "origin": str(folder / "mine.yaml")}
     read.root.validated(AnyCard)
     return text
+
+
+def _relative(path: Path, folder: Path) -> str:
+    above = Path(os.path.abspath(folder)).parent  # noqa: PTH100
+    return os.path.relpath(path, folder) if path.is_relative_to(above) else str(path)
 
 
 class FileDataset(FileOptions):
