@@ -125,12 +125,10 @@ class Multiclass(Solver):
             stream.
         """
         super().check(problem, kernel)
-        counts: Sequence[int] = np.bincount(problem.labels, minlength=len(problem.classes)).tolist()
-        if isinstance(problem, StreamedProblem):
-            counts = problem.counts
-            if self.reduction == "one-against-one":
-                raise DataError(f"{problem.name}: one-against-one cannot split a stream; use one-against-rest")
-        for name, count in zip(problem.classes, counts, strict=True):
+        streamed = isinstance(problem, StreamedProblem)
+        if streamed and self.reduction == "one-against-one":
+            raise DataError(f"{problem.name}: one-against-one cannot split a stream; use one-against-rest")
+        for name, count in zip(problem.classes, _counts(problem), strict=True):
             if count == 0:
                 raise DataError(
                     f"{problem.name}: class '{name}' has no training example; {self.reduction} needs one of every"
@@ -150,9 +148,7 @@ class Multiclass(Solver):
 
     def divided(self, problem: Problem, kernel: Kernel, seed: int) -> State:
         """Return the state before any subproblem begins."""
-        classes = range(len(problem.classes))
-        in_pairs = len(classes) == 2 or self.reduction == "one-against-one"
-        pairs = np.array(list(combinations(classes, 2)) if in_pairs else [(REST, c) for c in classes], np.int32)
+        pairs = np.array(list(self._pairs(len(problem.classes))), np.int32)
         counters = new_counters(), new_counters()
         return State(problem, kernel, seed, pairs, [], [], [], Status.DONE, None, *counters)
 
@@ -174,6 +170,11 @@ class Multiclass(Solver):
             part, examples = _pair(state.problem, first, second)
         solver = self.solver if made_for is None else made_for(part.n)
         return Subproblem(solver, solver.start(part, state.kernel, state.seed), part.n, examples)
+
+    def _pairs(self, classes: int) -> list[tuple[int, int]]:
+        if classes == 2 or self.reduction == "one-against-one":
+            return list(combinations(range(classes), 2))
+        return [(REST, c) for c in range(classes)]
 
     def add(self, state: State, trained: Trained) -> None:
         """Take over the next subproblem, which was trained apart (`subproblem`)."""
@@ -253,6 +254,13 @@ class Multiclass(Solver):
 def _begun(state: State) -> list[Subproblem]:
     """Return the subproblems that have begun and are not evaluated."""
     return state.ended if state.subproblem is None else [*state.ended, state.subproblem]
+
+
+def _counts(problem: Problem) -> Sequence[int]:
+    """Return the number of examples of every class."""
+    if isinstance(problem, StreamedProblem):
+        return problem.counts
+    return [int(count) for count in np.bincount(problem.labels, minlength=len(problem.classes))]
 
 
 def _sum(numbers: list[float | None]) -> float | None:
