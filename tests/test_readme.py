@@ -205,7 +205,9 @@ def test_the_lecture(tmp_path: Path, follow: Follow) -> None:
     told = follow(f"{command} {few}" if " run " in command else command for command in shown)
     assert "forgetron vectors=200" in told[f"mpu-bench run lecture {few}"]
     assert (tmp_path / "results" / "lecture" / "figures" / "test-error.png").stat().st_size
-    assert "Budgeted Pegasos errs less" in told["mpu-bench check results/lecture --all"]
+    judged = told["mpu-bench check results/lecture --all"]
+    assert "Budgeted Pegasos errs less" in judged
+    assert "runs of 2 settings" not in judged, "its claim can be judged"
 
 
 def test_a_users_solver_then_ci(tmp_path: Path, follow: Follow) -> None:
