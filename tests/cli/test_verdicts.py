@@ -40,7 +40,7 @@ def test_what_is_counted_apart_is_told_where_there_is_nothing_else() -> None:
     ]
     counts = "no value, ratio or claim; recomputed reproduced 2, recomputed not reproduced 1"
     assert summarize_verdicts(cells) == counts
-    assert summarize_verdicts([]) == "nothing published is set beside it"
+    assert summarize_verdicts([]) == "nothing reported to compare with"
 
 
 def test_an_explanation_is_told_as_one() -> None:

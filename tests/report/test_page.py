@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 import stored
+from mpu_bench.models.evaluation import METRICS
 from mpu_bench.quantities import Record
-from mpu_bench.report import checked, csv_files, export, figures, overview, page
+from mpu_bench.report import checked, choice, csv_files, export, figures, front, overview, page
 from mpu_bench.results import provenance
 from mpu_bench.results.folder import open_results
 from mpu_bench.results.store import Store
+from mpu_bench.selection.outcome import Outcome, Row
 from mpu_bench.verdict import baseline
 from mpu_bench.verdict.cells import Cell
 from mpu_bench.verdict.verdict import Finding, Verdict
@@ -47,6 +49,21 @@ def test_words_from_configs_are_only_words(written):
     assert text.count("</script>") == 3
     data = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.S)
     assert set(json.loads(data[1])) == {"made-up/test-error", "second/test-error"}
+
+
+def test_results_that_no_paper_reports_are_not_called_a_papers(tmp_path, monkeypatch):
+    monkeypatch.setattr(made_up, "JUDGING", {"claims": made_up.JUDGING["claims"]})
+    text = page.write([made_up.results(tmp_path, "mine", done=1)], tmp_path / "page").read_text()
+    assert "<h1>Results of mine</h1>" in text
+    assert "What a paper reports" not in text
+    assert "Runs without a result, and why" in text
+
+
+def test_a_machine_is_described_in_words(written):
+    machine = re.search(r'class="machine".*?</details>', written.read_text(), re.S)[0]
+    assert "<dt>memory, GiB</dt>" in machine
+    assert re.search(r"<dt>versions</dt><dd>mpu-bench [\d.]+, numpy [\d.]+, ", machine)
+    assert not re.search(r"[{}_]", machine.replace("x86_64", ""))
 
 
 def test_every_row_says_how_to_repeat_it(written):
@@ -325,6 +342,31 @@ def test_text_can_be_read(browser, scheme):
     contrasts = browser.execute_script(CONTRASTS)
     assert len(contrasts) > 50
     assert [each for each in contrasts if each[0] < CONTRAST] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_of_try_can_be_read(browser, tmp_path, scheme):
+    """Its background is white in either: it is the file that lies beside the page."""
+    found = [Row("dcd", "linear", metrics=dict.fromkeys(METRICS, 0.9), tested=100, size=100)]
+    outcome = Outcome(found, found[0], 100)
+    path = tmp_path / "report.html"
+    path.write_text(choice.page(outcome, "mine", [], front.drawn(outcome, "mine")["front.svg"], []), encoding="utf-8")
+    media = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    browser.get(path.as_uri())
+    fills = browser.execute_script(
+        "return [...document.querySelectorAll('.picture svg text')].map((each) => getComputedStyle(each).fill)"
+    )
+    assert set(fills) == {"rgb(28, 28, 28)"}
+
+
+def test_long_names_are_no_wider_than_the_window(browser, tmp_path):
+    name = "a_name_without_a_hyphen" * 4
+    browser.get(page.write([made_up.results(tmp_path, name)], tmp_path / "page").as_uri())
+    for width in (1280, 390):
+        phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        assert browser.execute_async_script(WIDTH_NOW) <= width
 
 
 #: the width of a page once its figures have followed that of the window

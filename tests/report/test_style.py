@@ -46,6 +46,12 @@ def test_styles_are_distinct_within_a_figure(names: list[str]) -> None:
     assert all(len(of) == len(set(of)) for of in [[(look.marker, look.dashes, look.colour) for look in first]])
 
 
+def test_many_series_of_two_solvers_are_distinct() -> None:
+    """As of a sweep: where free colours are left, none has the colour and the dashes of another solver's."""
+    labels = {f"{solver} C={value}": solver for solver in ("dcd", "mpu") for value in range(28)}
+    assert len(set(style.numbers(labels).values())) == len(labels)
+
+
 @given(st.lists(st.sampled_from([*_FIXED, "mine", "yours"]), min_size=7, max_size=8, unique=True))
 def test_seven_solvers_differ_in_colour_and_in_dashes_and_in_marker(names: list[str]) -> None:
     looks = [style.of(number) for number in style.numbers({name: name for name in names}).values()]

@@ -115,7 +115,10 @@ def shown(folder: Path) -> dict[str, Any]:
                 if not record.is_finished
             )
         ),
-        "machines": [{name: _machine_text(value) for name, value in machine.items()} for machine in environments],
+        "machines": [
+            {_MACHINE_WORDS.get(name, name.replace("_", " ")): _machine_text(value) for name, value in machine.items()}
+            for machine in environments
+        ],
     }
 
 
@@ -179,7 +182,11 @@ def _table_row(
     }
 
 
+_MACHINE_WORDS = {"memory_gb": "memory, GiB", "peers": "external solvers"}
+
+
 def _machine_text(value: Any) -> str:
+    value = [f"{name} {version}" for name, version in value.items()] if isinstance(value, dict) else value
     return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
@@ -237,9 +244,11 @@ def write(results: Sequence[Path], out: Path, documentation: str = "") -> Path:
 def _common(experiments: Sequence[Mapping[str, Any]], tables: Sequence[overview.PaperTable]) -> dict[str, Any]:
     """Return what all pages show."""
     names, dates = [experiment["name"] for experiment in experiments], [entry["date"] for entry in experiments]
+    reported = any(table.paper or any(cell.table for cell in table.cells) for table in tables)
     return {
-        "title": _TITLE if tables else f"Results of {', '.join(names[:3])}{' and others' * (len(names) > 3)}",
+        "title": _TITLE if reported else f"Results of {', '.join(names[:3])}{' and others' * (len(names) > 3)}",
         "judged": bool(tables),
+        "reported": reported,
         "version": __version__,
         # that of the results where all are of the baseline, for equal pages of equal results
         "date": max(dates) if dates and all(dates) else datetime.now(UTC).date().isoformat(),

@@ -7,6 +7,7 @@ the same one in every figure, unless another before it has its colour there.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -90,9 +91,9 @@ def name_of(solver: str, parameters: Mapping[str, Any]) -> str:
 def numbers(names: Mapping[str, str]) -> dict[str, int]:
     """Return the number of the style of each label of a figure.
 
-    A second series of a solver has its colour with other dashes and another marker, until there are no others. Up to
-    eight solvers differ in colour, dashes and marker: where another has the one or the other in this figure, a solver
-    takes the next that is free; a user's own last.
+    A second series of a solver has its colour with other dashes and another marker; after eight, a colour of no other
+    series in the figure, if there is one. Up to eight solvers differ in colour, dashes and marker: where another has
+    the one or the other in this figure, a solver takes the next that is free; a user's own last.
 
     Parameters
     ----------
@@ -103,11 +104,16 @@ def numbers(names: Mapping[str, str]) -> dict[str, int]:
     for name in sorted(dict.fromkeys(names.values()), key=lambda name: name not in _PLACES):
         first[name] = _free(name, list(first.values()))
     numbers: dict[str, int] = {}
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
+    colours: dict[tuple[str, int], int] = {}  # of a solver's first eight series, of its next eight, ...
+    taken = {number % len(COLOURS) for number in first.values()}
     for label, name in names.items():
-        number, seen[name] = first[name], seen.get(name, -1) + 1
-        colour = number + seen[name] // len(MARKERS)
-        numbers[label] = _number(colour % len(COLOURS), (number + seen[name]) % len(MARKERS))
+        turn = seen[name] // len(MARKERS)
+        further = [(first[name] + turn + more) % len(COLOURS) for more in range(len(COLOURS) if turn else 1)]
+        colour = colours.setdefault((name, turn), next((each for each in further if each not in taken), further[0]))
+        taken.add(colour)
+        numbers[label] = _number(colour, (first[name] + seen[name]) % len(MARKERS))
+        seen[name] += 1
     return numbers
 
 

@@ -191,7 +191,7 @@ def summarize_verdicts(cells: Sequence[Cell]) -> str:
     if elsewhere := sum(count_verdicts(cells).values()) - sum(count_verdicts(here).values()):
         words.append(f"of other datasets {elsewhere}")
     if words or not cells:
-        return ", ".join(words) or "nothing published is set beside it"
+        return ", ".join(words) or "nothing reported to compare with"
     apart = Counter(f"{cell.kind} {cell.verdict.word}" for cell in cells)
     return "no value, ratio or claim; " + ", ".join(f"{verdict} {count}" for verdict, count in apart.items())
 
