@@ -17,7 +17,7 @@ import accept
 import stored
 from documentation import DOCS, README, ROOT, document, made, pages
 from mpu_bench import estimators
-from mpu_bench.config.rules import Statement
+from mpu_bench.config.rules import Statement, Where
 from mpu_bench.experiment import reproduce
 from mpu_bench.solver import CHECKS
 
@@ -93,6 +93,15 @@ def test_the_reference_has_every_kind_of_statement() -> None:
     for kind in get_args(get_args(Statement)[0]):
         for word in get_args(kind.model_fields["kind"].annotation):
             assert any(row.startswith("|") and f"`{word}`" in row.split("|")[1] for row in rows), word
+
+
+def test_the_reference_has_the_types_that_rows_are_selected_by() -> None:
+    """They are columns of runs.csv, not what configs say of datasets, kernels and budgets."""
+    rows = made()["config-reference.md"].partition("| key of `of` and `than` |")[2]
+    words = {str: "text", int: "whole number"}
+    for name, field in Where.model_fields.items():
+        for kind in words.keys() & {*get_args(field.annotation)}:
+            assert f"\n| `{name}` | {words[kind]} |\n" in rows, name
 
 
 def test_the_site_has_every_page() -> None:

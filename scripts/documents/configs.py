@@ -138,7 +138,8 @@ def _default(given: Mapping[str, Any]) -> str:
 
 
 def _type_of(key: str, given: Mapping[str, Any]) -> str:
-    return TYPES.get(key) or _type(given)
+    plain = _type(given)  # `of` and `explained` name a dataset, a kernel and a budget as columns of runs.csv do
+    return plain if plain in ("text", "whole number") else TYPES.get(key) or plain
 
 
 def _type(given: Mapping[str, Any]) -> str:
