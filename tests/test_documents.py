@@ -100,7 +100,8 @@ def test_the_reference_has_the_types_that_rows_are_selected_by() -> None:
     rows = made()["config-reference.md"].partition("| key of `of` and `than` |")[2]
     words = {str: "text", int: "whole number"}
     for name, field in Where.model_fields.items():
-        for kind in words.keys() & {*get_args(field.annotation)}:
+        kind, *others = get_args(field.annotation)
+        if kind in words and others == [type(None)]:
             assert f"\n| `{name}` | {words[kind]} |\n" in rows, name
 
 
