@@ -22,6 +22,7 @@ from classifiers import ONLINE
 from command_line import environment
 from copies import Copies
 from documentation import ROOT, block, blocks, commands, pages
+from documents.commands import given, verbs
 from mpu_bench import estimators
 from mpu_bench.cli.app import app
 from mpu_bench.config.read import read_config
@@ -275,6 +276,23 @@ def _config_with(given: Any) -> dict[str, Any]:
 def test_the_first_program(tmp_path: Path) -> None:
     (program,) = [text for language, text in blocks("README.md") if language == "python"]
     assert 0.96 < float(_program(program, tmp_path)) <= 1
+
+
+def test_every_option_and_name_that_a_page_writes_is_one_of_the_program() -> None:
+    """Columns, keys, parameters and functions: a name of several words in code stands in the program, too."""
+    known = {name for function in verbs().values() for option in given(function) for name in option.names}
+    known = {word for name in known for word in name.split()} | {"--help", "--hypothesis-profile"}
+    program = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    names = set(re.findall(r"\w+", program)) | {"check_estimator", "DASK_CONFIG", "NAME_probabilities"}
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for code in re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))):
+            unknown = [] if code.startswith("dask ") else set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", code)) - known
+            written = (
+                []
+                if re.search(r"/|\.(py|yaml|csv|json)\b", code)
+                else re.findall(r"\b[A-Za-z]+(?:_[A-Za-z]+)+\b", code)
+            )
+            assert not [*unknown, *(each for each in written if each not in names)], f"{path.name}: {code}"
 
 
 def test_every_shipped_config_named_is_there() -> None:

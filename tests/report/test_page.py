@@ -360,6 +360,17 @@ def test_the_picture_of_try_can_be_read(browser, tmp_path, scheme):
     assert set(fills) == {"rgb(28, 28, 28)"}
 
 
+@pytest.mark.baseline
+def test_cells_of_a_table_are_laid_out_as_cells(browser, papers):
+    """The remarks, too: laid out as anything else they leave their row, and long ones are cut."""
+    for name in ("bpegasos-2010", "frank-wolfe-2012"):
+        browser.get(papers.with_name(f"{name}.html").as_uri())
+        shown = browser.execute_script(
+            "return [...document.querySelectorAll('td, th')].map((each) => getComputedStyle(each).display)"
+        )
+        assert set(shown) - {"none"} == {"table-cell"}
+
+
 def test_long_names_are_no_wider_than_the_window(browser, tmp_path):
     name = "a_name_without_a_hyphen" * 4
     browser.get(page.write([made_up.results(tmp_path, name)], tmp_path / "page").as_uri())
