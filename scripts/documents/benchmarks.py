@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: what `make bench` came to, from results/bench.csv."""
+"""docs/benchmarks.md: what `make bench` measured, from results/bench.csv."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from documents.markdown import words_table
 
 TABLE = Path(__file__).parents[2] / "results" / "bench.csv"
-HEAD = """# What the benches came to
+HEAD = """# What the benches measured
 
 This page is written by `scripts/document.py` from `results/bench.csv`, which `make bench` writes. A ratio of seconds
 below 1 means faster than the external solver; of what the machine can do at best, 1 would be all of it. Seconds are
@@ -20,7 +20,7 @@ run `make bench` on yours.
 TITLES = {
     "linear": "Linear solvers",
     "kernel": "Kernel rows, and solvers on all of the data",
-    "online": "Online learners on a budget",
+    "online": "Online solvers on a budget",
     "meb": "Minimal enclosing balls",
     "growth": "How seconds grow with the number of examples",
 }

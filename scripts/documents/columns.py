@@ -15,7 +15,7 @@ This page is written by `scripts/document.py` from `src/mpu_bench/quantities.py`
 
 A results folder holds one row a run in `runs.csv`, one row a checkpoint of a run in `curves.csv`, and means over seeds
 and splits in `table.csv` and `mean_curves.csv`: there, a quantity `x` is the columns `x_mean` and `x_std` (the sample
-standard deviation; empty for one run), `published_x` is the number of the published table beside it, and `disturbed`
+standard deviation; empty for one run), `published_x` is the number of the reported table beside it, and `disturbed`
 says how many of its runs were. An empty cell means that the number does not exist for this solver, or was not measured.
 A text that a spreadsheet would take for a formula stands behind a `'`; a control character is written as `\\x1b` or the
 like, and the home folder as `~`.
@@ -26,7 +26,7 @@ where few differ.
 """
 
 
-#: of table.csv, besides the columns that name its runs, their means and the published numbers
+#: of table.csv, besides the columns that name its runs, their means and the reported numbers
 OF_TABLE = {
     "count": ("integer", "how many of its runs have a result, and are in the means"),
     "planned": ("integer", "how many runs there are in the plan"),
@@ -34,16 +34,16 @@ OF_TABLE = {
     "smallest_pair": ("integer", "those of the two smallest"),
 }
 
-#: of comparison.csv, a row for each printed number and each claim
+#: of comparison.csv, a row for each reported number and each claim
 OF_COMPARISON = {
     "kind": "value, ratio (of seconds), claim, fact (the size of a dataset), set (by the config) or recomputed",
-    "table": "the published table; empty for a claim that cites none",
+    "table": "the reported table; empty for a claim that cites none",
     "row": "the row of that table, from 1; 0 where there is none",
     "dataset": "the dataset; empty where a claim covers several",
     "solver": "the solver",
     "budget": "the budget as it is reported",
     "parameters": "those of the measured runs, as JSON",
-    "column": "the column of the published table; of a claim, its words",
+    "column": "the column of the reported table; of a claim, its words",
     "sentence": "the name of the paper's sentence that a claim states",
     "published": "the reported number; of ratios, that of both reported seconds",
     "published_std": "its standard deviation over runs, where one is reported",
@@ -54,12 +54,12 @@ OF_COMPARISON = {
     "difference": "measured - published",
     "allowed": "by how much both may differ and agree",
     "p_value": "that chance alone makes such a difference",
-    "verdict": "see [Reproducing the papers](verdicts.md)",
+    "verdict": "see [Reproduce the papers and read a verdict](verdicts.md)",
     "direction": "of what differs: higher or lower",
     "judged": "of what differs, where that has a meaning: better or worse",
     "remark": "how the verdict came about, or why there is none",
     "explained": "why a number or claim is not reproduced, where it is known; it changes no verdict",
-    "evidence": "what shows that: a config, print itself, or a computation; or what was tried",
+    "evidence": "what shows that: a config, the paper itself, or a computation; or what was tried",
     "points": "of a claim: over how many points it ranges",
     "points_measured": "how many of them are measured",
     "contradicted": "how many contradict it",

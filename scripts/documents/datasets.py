@@ -14,12 +14,12 @@ from mpu_bench.data.cards.schema import UNIVERSAL_OPTIONS, Card
 HEAD = """# Datasets
 
 Every dataset that comes with the project, from its card in `datasets/`. `mpu-bench data info NAME` shows the same with
-the full addresses, and whether it is on this machine; [Data](data.md) tells how to fetch, mirror and add datasets.
+the full addresses, and whether it is on this machine. [Use your data](data.md) shows how to fetch, mirror and add
+datasets.
 
-Rows, features and classes are what the card expects after its preparation; a file that comes to something else is
-refused. Downloads are the sizes of the files where the card has them. Please cite what a dataset's entry names when you
-use it. A licence stands here as far as it was found stated; where none was, none is guessed, and the source decides
-what it allows.
+Rows, features and classes are what the card expects after preparation; a file with others is rejected. Downloads are
+the sizes of the files where the card has them. Please cite what a dataset's entry names when you use it. A licence
+stands here as far as it was found stated; where none was, none is guessed, and the source decides what it allows.
 """
 
 
