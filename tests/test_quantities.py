@@ -92,3 +92,9 @@ def test_a_status_is_its_word() -> None:
     assert [*FINISHED, *FAILED, "not run"] == list(RunStatus)
     assert RunStatus.OUT_OF_MEMORY == "out-of-memory"
     assert "done" in FINISHED
+
+
+def test_headings_name_the_unit() -> None:
+    binary = {name: each.heading for name, each in DECLARED.items() if "2^20" in each.unit}
+    assert binary
+    assert all(heading.endswith(", MiB") for heading in binary.values()), binary

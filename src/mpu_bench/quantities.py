@@ -261,7 +261,7 @@ class Record:
     peak_memory_mb: float | None = measured(
         "largest resident memory of the run's process, with the interpreter, and without what earlier runs in it left "
         "behind",
-        unit="2^20 bytes", title="peak memory, MB", on_page=17)
+        unit="2^20 bytes", title="peak memory, MiB", on_page=17)
     model_bytes: int | None = measured("size of the numbers of the model", unit="bytes", format=".3g")
     run_id: str | None = described("key of the result: a hash of all that it depends on")
     # fmt: on
