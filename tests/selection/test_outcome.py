@@ -184,6 +184,16 @@ def test_a_choice_is_set_against_a_constant(
     assert Outcome([found], found, 100).is_better_than_constant(found, looks=100) == is_better
 
 
+def test_equally_good_is_not_called_better() -> None:
+    labels = [0, 1] * 20
+    found = [
+        answering(name, labels, labels, kind=kind, seconds=1.0, seconds_per_prediction=1.0)
+        for name, kind in (("a", "linear"), ("b", "reference"))
+    ]
+    how_sure = sentences(Outcome(found, found[0], 100), "x")[1]
+    assert "and as good as b, the best reference (95% from 0.00 to 0.00, McNemar, p = 1" in how_sure
+
+
 def test_what_fits_the_device_is_too_large_for_the_memory_alone() -> None:
     device = named("cortex-m4")
     taken = Footprint(flash=1000, ram=100, instructions=10)

@@ -138,7 +138,9 @@ def _compared(outcome: Outcome, chosen: Row, other: Row | None, named: str) -> s
         constant = f"where always the same answer has {100 * chosen.constant:.2f} %"
         return f"{METRICS[outcome.metric]} {_score(outcome, chosen)} %, {constant}"
     gain = outcome.difference(chosen, other)
-    words = f"{abs(100 * gain.by):.2f} points {'better' if gain.by >= 0 else 'worse'} than {named}"
+    points = f"{abs(100 * gain.by):.2f}"
+    words = f"{points} points {'better' if gain.by > 0 else 'worse'} than {named}"
+    words = f"as good as {named}" if points == "0.00" else words
     if math.isnan(gain.p):
         return f"{words} (too few test rows of a class to know whether by chance)"
     chance = "" if gain.p < SIGNIFICANT else ", which may be chance"
