@@ -54,7 +54,7 @@ def readme(root: Path) -> str:
 
 def full(root: Path) -> list[Path]:
     """Return the folders of full runs, those of no profile."""
-    return [each for each in stored.folders(root) if "--profile" not in (stored.about(each)["options"] or [])]
+    return [each for each in stored.folders(root) if each.name in config_names()]
 
 
 def seconds(root: Path) -> str:

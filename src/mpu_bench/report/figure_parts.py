@@ -205,9 +205,8 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
             solver_rows = [row for row in here if row.solver == solver]
             of_solver = {(row.parameters, row.kernel) for row in solver_rows}
             named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
-            tuned = len(set(map(curve_identity, solver_rows))) > len(
-                {curve_identity(replace(row, tuned=None)) for row in solver_rows}
-            )
+            identities = set(map(curve_identity, solver_rows))
+            tuned = len(identities) > len({identity[:-1] for identity in identities})
             varied[solver] = varied.get(solver, set()) | (names - {"kernel"} if named else names)
             varied[solver] |= {naming.TUNED} if tuned else set()
     if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:

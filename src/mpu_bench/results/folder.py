@@ -211,8 +211,8 @@ def _with_tuned(points: Sequence[Summary], records: Sequence[Record]) -> list[Su
     tuned: dict[tuple[Any, ...], set[str | None]] = {}
     for record in records:
         if not record.trial:
-            tuned.setdefault(curve_identity(replace(record, tuned=None)), set()).add(record.tuned)
-    every = (tuned.get(curve_identity(point), set()) for point in points)
+            tuned.setdefault(curve_identity(record)[:-1], set()).add(record.tuned)
+    every = (tuned.get(curve_identity(point)[:-1], set()) for point in points)
     of_points = [texts.pop() if len(texts) == 1 else None for texts in map(set, every)]
     return [replace(point, tuned=text) for point, text in zip(points, of_points, strict=True)]
 

@@ -212,5 +212,5 @@ def _presented(point: Record) -> int:
 
 
 def curve_identity(row: Record) -> tuple[Any, ...]:
-    """Return what tells a mean curve apart."""
+    """Return what tells a mean curve apart; what was tuned is last."""
     return row.dataset, row.solver, row.parameters, row.kernel, row.budget_vectors, row.tuned

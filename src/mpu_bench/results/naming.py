@@ -37,7 +37,10 @@ def varying(rows: Sequence[Record]) -> dict[str, set[str]]:
     One that a row does not have is at its default there, as null is.
     """
     named = {
-        solver: [json.loads(row.parameters) | {"kernel": row.kernel} for row in alike]
+        solver: [
+            json.loads(parameters) | {"kernel": kernel}
+            for parameters, kernel in {(row.parameters, row.kernel) for row in alike}
+        ]
         for solver, alike in grouped(rows, lambda row: row.solver).items()
     }
     return {

@@ -420,9 +420,9 @@ def test_a_run_over_its_seconds_tells_what_it_has_used(outcomes) -> None:
 
 def test_evaluating_a_model_is_bounded_by_no_seconds_of_training(outcomes) -> None:
     more = "checkpoints: {first: 0.01, per_decade: 20}\n"
-    (only,) = outcomes(["finish, look: 0.25"], Limits(seconds=1.5), more)
+    (only,) = outcomes(["finish, look: 0.1"], Limits(seconds=1.5), more)
     assert only.record.status == "done"
-    assert 0.25 * len(only.checkpoints) > 1.5
+    assert 0.1 * len(only.checkpoints) > 1.5
 
 
 @pytest.mark.skipif(not system.LINUX, reason="elsewhere there is no supervisor")
