@@ -1,4 +1,4 @@
-"""The documentation is up to date, its links lead somewhere, and it builds as a site."""
+"""The documentation and the baseline are up to date, links lead somewhere, and it builds as a site."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
@@ -18,12 +20,23 @@ import stored
 from documentation import DOCS, README, ROOT, document, made, pages
 from mpu_bench import estimators
 from mpu_bench.config.rules import Statement, Where
+from mpu_bench.config.schema import PAPERS
 from mpu_bench.experiment import reproduce
+from mpu_bench.report import overview
+from mpu_bench.report.page import write as write_pages
 from mpu_bench.solver import CHECKS
+from mpu_bench.verdict.cells import COUNTED
 
 RUN = "run python scripts/document.py"
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_experiment_is_judged_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(overview, "of_folder", cache(overview.of_folder))
+        yield
 
 
 @pytest.mark.baseline
@@ -37,6 +50,26 @@ def test_what_is_written_by_the_script_is_what_it_writes() -> None:
     assert readme == script.readme(readme), RUN
     verdicts = script.VERDICTS.read_text(encoding="utf-8")
     assert verdicts == script.verdicts_page(verdicts), RUN
+
+
+@pytest.mark.baseline
+def test_the_readme_and_the_pages_of_the_baseline_show_what_is_kept(tmp_path: Path) -> None:
+    kept = (accept.BASELINE / "README.md").read_text(encoding="utf-8")
+    assert kept == accept.readme(accept.BASELINE), "run scripts/accept.py"
+    assert accept.SECONDS.read_text(encoding="utf-8") == accept.seconds(accept.BASELINE), "run scripts/accept.py"
+    write_pages(accept.full(accept.BASELINE), tmp_path)
+    assert {f"{paper}.html" for paper in PAPERS} < {path.name for path in tmp_path.iterdir()}
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5e6
+
+
+@pytest.mark.baseline
+def test_whatever_speaks_against_a_paper_has_its_cause() -> None:
+    """One that anyone can run or look up, or the list of what was excluded."""
+    tables = overview.by_table(map(overview.of_folder, accept.full(accept.BASELINE)))
+    against = [cell for each in tables for cell in each.cells if cell.kind in COUNTED and cell.is_against]
+    assert against
+    assert [(cell.table or cell.sentence, cell.dataset, cell.what) for cell in against if not cell.explained] == []
+    assert [(cell.table or cell.sentence, cell.dataset, cell.what) for cell in against if not cell.evidence] == []
 
 
 @pytest.mark.parametrize("path", sorted((DOCS / "papers").glob("*.svg")), ids=lambda path: path.stem)
