@@ -202,13 +202,13 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     varied: dict[str, set[str]] = {}
     for here in by_dataset(rows).values():
         for solver, names in naming.varying(here).items():
-            solver_rows = [row for row in here if row.solver == solver]
-            of_solver = {(row.parameters, row.kernel) for row in solver_rows}
+            identities = {curve_identity(row) for row in here if row.solver == solver}
+            of_solver = {(parameters, kernel) for _, _, parameters, kernel, *_ in identities}
             named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
-            identities = set(map(curve_identity, solver_rows))
-            tuned = len(identities) > len({identity[:-1] for identity in identities})
-            varied[solver] = varied.get(solver, set()) | (names - {"kernel"} if named else names)
-            varied[solver] |= {naming.TUNED} if tuned else set()
+            tuned = len({identity[:-1] for identity in identities}) < len(identities)
+            varied.setdefault(solver, set()).update(
+                names - {"kernel"} if named else names, [naming.TUNED] if tuned else []
+            )
     if len({row.budget_vectors for row in rows if row.budget_vectors}) > 1:
         varied = {solver: names | {BUDGET} for solver, names in varied.items()}
     return varied
