@@ -195,3 +195,39 @@ def test_the_first_look_at_the_clock_is_after_one_example(monkeypatch: pytest.Mo
     fitted(made("DCDClassifier"), *blobs(2))
     assert sizes[0] == 1
     assert all(size <= 8 * before for before, size in pairwise(sizes))
+
+
+#: parameters with which rounding alone ends a fit
+UNREACHABLE: dict[str, dict[str, Any]] = {
+    **{name: {"tol": 1e-300} for name in BOUNDED},
+    "MPUClassifier": {"tol": 1e-300, "accuracy": 1e-3},
+    "MarginPerceptronClassifier": {"accuracy": 1e-9},
+    "RandomFourierClassifier": {"tol": 1e-300, "pairs": 20},
+}
+
+
+def rows_without_end(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows on which a tolerance that no double reaches has no other end than rounding."""
+    random = np.random.default_rng(5)
+    X = random.normal(size=(12, 2))
+    y = random.integers(0, 2, 12)
+    y[:2] = 0, 1
+    return {
+        "near duplicates": (X[np.arange(12) % 3] + 1e-9 * random.normal(size=X.shape), y),
+        "equal": (np.ones_like(X), y),
+        "contradicted": (X[np.arange(12) % 6], np.arange(12) // 6),
+        "tiny": (1e-8 * X, y),
+        "huge": (1e8 * X, (X[:, 0] > 0).astype(int)),
+    }[kind]
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDED))
+def test_a_tolerance_that_no_double_reaches_has_an_end(name: str) -> None:
+    is_linear = vars(made(name)).get("kernel", "linear") == "linear"
+    for kind, C in product(("near duplicates", "equal", "contradicted", "tiny", "huge"), (1.0, 100.0)):
+        scale = 1e-16 if kind == "huge" and is_linear else 1.0
+        cost = {"C": scale * C} if name in WITH_COST else {}
+        model = made(name, max_iter=None, max_seconds=3.0, **UNREACHABLE[name], **cost)
+        told = fitted(model, *rows_without_end(kind))[1]
+        assert not any("max_seconds" in each for each in told), (kind, C, told)
+        assert all("a smaller tol" not in each for each in told), (kind, C, told)

@@ -32,9 +32,9 @@ class _BallClassifier(BatchKernelClassifier, TwoClassClassifier, WeightedClassif
     def _is_near(self, measures: Measures, n: float) -> bool:  # noqa: ARG002
         return measures.gap is not None and measures.gap <= max(self.tol, _ROUNDING)
 
-    def _cure(self, stopped: str, X: Any) -> str:
+    def _cure(self, stopped: str, X: Any, at_rounding: bool = False) -> str:
         if stopped:
-            return super()._cure(stopped, X)
+            return super()._cure(stopped, X, at_rounding)
         return "scale the features, as with StandardScaler, or take a smaller C"  # rounding ended it
 
 

@@ -320,14 +320,17 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
     def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
         """Warn of what training did not reach, with what to do."""
         problems = _binary_problems(solver, state, X.shape[0])
-        doubt = self._doubt(measures, bool(stopped), self._mean_weight * sum(n for _, n in problems))
-        if not stopped and not doubt:
+        note = solver.note(state) if self.bounds else ""
+        total = self._mean_weight * sum(n for _, n in problems)
+        doubt = self._doubt(measures, bool(stopped or note), total)
+        if not (stopped or doubt or note):
             return
-        how = f"was stopped by {stopped} = {getattr(self, stopped)}, before its own end" if stopped else _FAR
-        notes = [f"{type(self).__name__} {how}"]
+        cure = self._cure(stopped, X, bool(note) or not self._is_near(measures, total)) if stopped or doubt else ""
+        how = f"was stopped by {stopped} = {getattr(self, stopped)}, before its own end" if stopped else note or _FAR
+        notes = [f"{type(self).__name__}{': ' if how == note else ' '}{how}"]
         if isinstance(solver, Multiclass) and (left := len(state.pairs) - len(problems)):
             notes.append(f"{left} of its binary subproblems did not begin, and have no vote")
-        warn("; ".join(filter(None, [*notes, doubt, self._cure(stopped, X)])))
+        warn("; ".join(filter(None, [*notes, doubt, cure])))
 
     def _warn_if_far(self, rows: Rows, kernel: Kernel, of_angles: bool) -> None:
         """Warn where even double precision does not tell rows apart, by distances or by angles of Fourier features."""
@@ -359,7 +362,7 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
         """Return whether there is a C that has an effect."""
         return "C" in self.get_params()
 
-    def _cure(self, stopped: str, X: Any) -> str:
+    def _cure(self, stopped: str, X: Any, at_rounding: bool = False) -> str:
         """Return what to do, most likely, where training did not come near the optimum."""
         or_C = ", or take a smaller C" if self._weighs_losses() else ""
         if X is not None and (scales := scales_of(X)) is not None:
@@ -369,8 +372,8 @@ class SolverClassifier(KnowsOldNames, Calibrated, ClassifierMixin, BaseEstimator
                 f"scale the features, as with {scaler} (their largest values are {least:.2g} to {greatest:.2g}){or_C}"
             )
         tolerance = "gap" if vars(self).get("gap") else "tol" if "tol" in self.get_params() else ""
-        if stopped:
-            return f"take a larger {stopped}{tolerance and f' or {tolerance}'}{or_C}"
+        if stopped or at_rounding:
+            return f"take a larger {' or '.join(filter(None, (stopped, tolerance)))}{or_C}"
         return f"take a {f'smaller {tolerance}' if tolerance else 'larger max_iter'}{or_C}"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

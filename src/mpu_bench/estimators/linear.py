@@ -23,7 +23,6 @@ from mpu_bench.estimators.parameters import (
     as_it_was_if_refused,
     as_value_error,
     regularization,
-    warn,
 )
 from mpu_bench.estimators.pieces import IncrementalClassifier, Pieces
 from mpu_bench.kernels import Linear
@@ -36,11 +35,6 @@ class MarginClassifier(BatchKernelClassifier, AugmentedClassifier):
     """A classifier whose solver can find that data are not separable."""
 
     bounds: ClassVar = "passes"
-
-    def _warn(self, solver: Solver, state: Any, measures: Measures, stopped: str, X: Any) -> None:
-        if note := solver.note(state):
-            warn(f"{type(self).__name__}: {note}")
-        super()._warn(solver, state, measures, stopped, X)
 
 
 @dataclass(eq=False, repr=False)

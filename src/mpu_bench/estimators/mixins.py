@@ -232,8 +232,8 @@ class KernelClassifier(SolverClassifier):
     def _augmented(self, rows: Rows) -> Rows:
         return rows if is_precomputed(self.kernel) else super()._augmented(rows)
 
-    def _cure(self, stopped: str, X: Any) -> str:
-        return super()._cure(stopped, self._given.rows if is_precomputed(self.kernel) else X)
+    def _cure(self, stopped: str, X: Any, at_rounding: bool = False) -> str:
+        return super()._cure(stopped, self._given.rows if is_precomputed(self.kernel) else X, at_rounding)
 
     def _finish(self, solver: Solver, state: Any, stopped: str, *, rows: Rows, kernel: Kernel, X: Any) -> None:
         super()._finish(solver, state, stopped, rows=rows, kernel=kernel, X=X)

@@ -60,6 +60,13 @@ class LinearL1SVM(Solver):
         per_example(self.C, problem)
 
 
+def no_progress(what: str, left: float, tolerance: float) -> str:
+    """Return that rounding has ended a run before its tolerance; empty where no more is left than that."""
+    if left <= tolerance:
+        return ""
+    return f"rounding leaves no progress from {what} of {left:.1e} on, above tolerance {tolerance:g}"
+
+
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
     """Compute ``||x_i||^2`` of the training rows, shape (n,).
 

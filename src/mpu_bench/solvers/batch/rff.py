@@ -124,5 +124,9 @@ class RFF(Solver):
             margin=float(responses.min()) / norm if norm > 0 else None,
         )
 
+    def note(self, state: State) -> str:
+        """Return what the linear solver notes."""
+        return self._linear(len(state.linear.signs)).note(state.linear)
+
     def _linear(self, n: int) -> dcd.DCD:
         return dcd.DCD(C=weight_of_losses(self.regularization, n), tolerance=self.tolerance)

@@ -76,7 +76,7 @@ from mpu_bench.solvers.batch.shrinking import (
     shrink,
     slot_of_active,
 )
-from mpu_bench.solvers.certificates import L1_SVM, per_example
+from mpu_bench.solvers.certificates import L1_SVM, no_progress, per_example
 from mpu_bench.solvers.expansions import Kept, certify_expansion
 
 _ITERATIONS_BETWEEN_SHRINKING = 1000
@@ -260,10 +260,7 @@ class SMO(Solver):
     def note(self, state: State) -> str:
         """Return that rounding has ended it before the tolerance, where it has."""
         p = state.work.progress[0]
-        violation = float(p.up_max - p.low_min)
-        if p.at_rounding != ALL or violation <= self.tolerance:
-            return ""
-        return f"rounding leaves no progress from a violation of {violation:.1e} on, above tolerance {self.tolerance:g}"
+        return no_progress("a violation", float(p.up_max - p.low_min), self.tolerance) if p.at_rounding == ALL else ""
 
 
 @jit

@@ -11,8 +11,9 @@ M and m the largest and smallest PG_i of a pass.
 
 Deviations: the paper ends where M - m <= tolerance, which holds as well where all PG_i are alike and far from zero, as
 at the begin of data that contradict themselves; here zero counts among the PG_i. It ends as well where M - m is no more
-than rounding: alpha_i is known to eps alpha_i, and so G_i to eps alpha_i ||x_i||^2 at best; or where no PG_i of a pass
-is above 1e-12, so that no alpha_i has moved.
+than rounding: alpha_i is known to eps alpha_i, and so G_i to eps alpha_i ||x_i||^2 at best; where no PG_i of a pass
+is above 1e-12, so that no alpha_i has moved; or where -f, as added up, has not risen in 10,000 epochs, nor M - m or the
+gap fallen by a thousandth, as where rows that are nearly equal exchange their alpha_i.
 
 Counted: one inner product per example presented, n per certificate. The certificate is no part of the paper's
 algorithm: with ``stop`` above zero the gap between primal and dual ends the run, instead of the tolerance. Each example
@@ -45,12 +46,15 @@ from mpu_bench.solvers.certificates import (
     certify,
     finite_squared_norms,
     loss,
+    no_progress,
     of_example,
     per_example,
 )
 
 _SHRUNK_PART = 0.7  # of the gap wanted ends a round of shrunk passes: the gap over all examples is larger
 _ROUNDING = 1e-12  # projected gradients below are zero
+_MAX_STALLED = 10_000  # epochs without progress
+_FALLS = 0.999  # of the least violation, or gap, is progress
 _NOISE = 8 * float(np.finfo(np.float64).eps)  # of a G_i, relative to alpha_i ||x_i||^2
 
 PROGRESS = np.dtype(
@@ -65,6 +69,10 @@ PROGRESS = np.dtype(
         ("m_before", "f8"),
         ("gap", "f8"),  # primal - dual as seen in this pass
         ("dual", "f8"),
+        ("dual_before", "f8"),  # of the pass before
+        ("violation", "f8"),  # M - m, zero among them, of the last pass
+        ("least", "f8"),  # violation of all passes, or gap with ``stop``
+        ("stalled", "i8"),  # examples presented since the dual rose or the least fell
         ("largest", "f8"),  # alpha_i ||x_i||^2 of this pass
     ]
 )
@@ -119,7 +127,9 @@ class DCD(LinearL1SVM):
             new_weights(problem.features),
             np.arange(n, dtype=np.uint32),
             rng(seed, "dcd"),
-            new_record(PROGRESS, active=n, complete=True, M=-np.inf, m=np.inf, M_before=np.inf, m_before=-np.inf),
+            new_record(
+                PROGRESS, active=n, complete=True, M=-np.inf, m=np.inf, M_before=np.inf, m_before=-np.inf, least=np.inf
+            ),
             new_counters(),
         )
         shuffle(state.generator, state.order, n)
@@ -136,6 +146,15 @@ class DCD(LinearL1SVM):
     def measures(self, state: State) -> Measures:
         """Certify w by alpha."""
         return certify(state.rows, state.signs, state.squared_norms, state.weights, state.alphas, state.C)
+
+    def note(self, state: State) -> str:
+        """Return that rounding has ended it before the tolerance or the gap wanted, where it has."""
+        progress = state.progress[0]
+        if progress.status != Status.DONE or progress.active < len(state.order):
+            return ""
+        if self.stop == 0.0:
+            return no_progress("a violation", float(progress.violation), self.tolerance)
+        return no_progress("a gap", self.measures(state).gap or 0.0, self.stop)
 
 
 @jit
@@ -200,8 +219,16 @@ def _end_pass(state, tolerance, stop):
     """Stop, or choose what the next pass presents and shrinks."""
     progress, n = state.progress[0], len(state.order)
     M, m, complete = progress.M, progress.m, progress.complete == 1
+    progress.violation = max(M, 0.0) - min(m, 0.0)
+    left = progress.violation if stop == 0.0 else progress.gap
+    if progress.dual > progress.dual_before or left < _FALLS * progress.least:
+        progress.stalled, progress.least = 0, min(progress.least, left)
+    else:
+        progress.stalled += progress.active
+    progress.dual_before = progress.dual
     least = max(tolerance if stop == 0.0 else _ROUNDING, _NOISE * progress.largest)
-    converged = max(M, 0.0) - min(m, 0.0) <= least or max(M, -m) <= _ROUNDING  # none has moved
+    still = progress.stalled >= _MAX_STALLED * n or max(M, -m) <= _ROUNDING  # none has moved
+    converged = progress.violation <= least or still
     near = progress.gap <= (1.0 if complete else _SHRUNK_PART) * stop * progress.dual
     if not np.isfinite(progress.dual):
         progress.status = Status.DIVERGED
