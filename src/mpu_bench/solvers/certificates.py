@@ -62,9 +62,8 @@ class LinearL1SVM(Solver):
 
 def no_progress(what: str, left: float, tolerance: float) -> str:
     """Return that rounding has ended a run before its tolerance; empty where no more is left than that."""
-    if left <= tolerance:
-        return ""
-    return f"rounding leaves no progress from {what} of {left:.1e} on, above tolerance {tolerance:g}"
+    text = f"rounding leaves no progress from {what} of {left:.1e} on, above tolerance {tolerance:g}"
+    return "" if left <= tolerance else text
 
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:

@@ -149,12 +149,12 @@ class DCD(LinearL1SVM):
 
     def note(self, state: State) -> str:
         """Return that rounding has ended it before the tolerance or the gap wanted, where it has."""
-        progress = state.progress[0]
-        if progress.status != Status.DONE or progress.active < len(state.order):
+        p = state.progress[0]
+        if p.status != Status.DONE or p.active < len(state.order):
             return ""
-        if self.stop == 0.0:
-            return no_progress("a violation", float(progress.violation), self.tolerance)
-        return no_progress("a gap", self.measures(state).gap or 0.0, self.stop)
+        if self.stop > 0.0:
+            return no_progress("a gap", self.measures(state).gap or 0.0, self.stop)
+        return no_progress("a violation", float(p.violation), self.tolerance)
 
 
 @jit
