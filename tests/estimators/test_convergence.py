@@ -231,3 +231,11 @@ def test_a_tolerance_that_no_double_reaches_has_an_end(name: str) -> None:
         told = fitted(model, *rows_without_end(kind))[1]
         assert not any("max_seconds" in each for each in told), (kind, C, told)
         assert all("a smaller tol" not in each for each in told), (kind, C, told)
+
+
+def test_rounding_that_ends_many_subproblems_is_one_short_warning() -> None:
+    X, y = blobs(6, n=90, d=3)
+    _, (told,) = fitted(made("DCDClassifier", tol=1e-300, max_iter=None), X, y)
+    assert told.count("rounding leaves no progress") == 2
+    assert "; 4 other notes on subproblems; its gap is " in told
+    assert told.endswith("; take a larger tol, or take a smaller C")

@@ -42,6 +42,7 @@ from mpu_bench.errors import DataError
 from mpu_bench.kernels import Kernel
 
 Reduction = Literal["one-against-one", "one-against-rest"]
+_NOTES = 2  # on subproblems, beside how many others there are
 
 
 class Subproblem(NamedTuple):
@@ -239,10 +240,12 @@ class Multiclass(Solver):
         return Measures.certified(objective, dual)
 
     def note(self, state: State) -> str:
-        """Return every note on a subproblem once."""
+        """Return the first notes on subproblems, each once, and how many others there are."""
         notes = [trained.note for trained in state.trained]
         notes += [answers.note(subproblem.solver, subproblem.state) for subproblem in _begun(state)]
-        return "; ".join(dict.fromkeys(filter(None, notes)))
+        distinct = list(dict.fromkeys(filter(None, notes)))
+        others = [f"{len(distinct) - _NOTES} other notes on subproblems"] if len(distinct) > _NOTES else []
+        return "; ".join(distinct[:_NOTES] + others)
 
     def presented(self, state: State) -> list[tuple[int, int]]:
         """Return how many examples each subproblem that has begun was presented, and how many it has."""
