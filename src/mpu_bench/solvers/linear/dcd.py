@@ -70,6 +70,7 @@ PROGRESS = np.dtype(
         ("gap", "f8"),  # primal - dual as seen in this pass
         ("dual", "f8"),
         ("dual_before", "f8"),  # of the pass before
+        ("at_end", "i8"),  # whether it has ended, and not by the gap: by the tolerance, or by rounding
         ("violation", "f8"),  # M - m, zero among them, of the last pass
         ("least", "f8"),  # violation of all passes, or gap with ``stop``
         ("stalled", "i8"),  # examples presented since the dual rose or the least fell
@@ -150,7 +151,7 @@ class DCD(LinearL1SVM):
     def note(self, state: State) -> str:
         """Return that rounding has ended it before the tolerance or the gap wanted, where it has."""
         p = state.progress[0]
-        if p.status != Status.DONE or p.active < len(state.order):
+        if not p.at_end:
             return ""
         if self.stop > 0.0:
             return no_progress("a gap", self.measures(state).gap or 0.0, self.stop)
@@ -233,7 +234,7 @@ def _end_pass(state, tolerance, stop):
     if not np.isfinite(progress.dual):
         progress.status = Status.DIVERGED
     elif (converged and progress.active == n) or (complete and near and _gap_holds(state, stop)):
-        progress.status = Status.DONE
+        progress.status, progress.at_end = Status.DONE, converged
     if converged or (near and not complete):  # on the active examples only: look at all of them again
         progress.active = n
         progress.M_before, progress.m_before = np.inf, -np.inf
