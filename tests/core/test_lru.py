@@ -60,3 +60,14 @@ def test_slots_renewed_are_as_new(slots, asked):
     renew(lru)
     for found, new in zip(lru, new_lru(10, slots), strict=True):
         np.testing.assert_array_equal(found, new)
+
+
+def test_cleared_slots_are_filled_from_the_first_again():
+    lru = new_lru(10, 6)
+    for row in range(3):
+        ask(lru, row)
+    used = set(np.flatnonzero(lru.row_of_slot >= 0))
+    clear(lru)
+    for row in range(5, 8):
+        ask(lru, row)
+    assert set(np.flatnonzero(lru.row_of_slot >= 0)) == used  # no memory is touched that was not

@@ -87,12 +87,14 @@ def touch(lru, slot):
 
 
 def clear(lru: LRU) -> None:
-    """Keep no row; the order of the slots stays."""
+    """Keep no row, and fill the slots in their order again, all of them open: memory of others stays untouched."""
     lru.slot_of_row[lru.row_of_slot[lru.row_of_slot != _NO_ROW]] = _NEVER_KEPT
-    lru.row_of_slot[:] = _NO_ROW
+    first = new_lru(0, len(lru.row_of_slot))
+    lru.row_of_slot[:], lru.next[:], lru.prev[:] = first.row_of_slot, first.next, first.prev
+    lru.open_slots[:] = first.open_slots
 
 
 def renew(lru: LRU) -> None:
-    """Keep no row, and fill the slots in their order again, all of them open."""
-    for name, array in new_lru(len(lru.slot_of_row), len(lru.row_of_slot))._asdict().items():
-        getattr(lru, name)[:] = array
+    """Clear, and forget which rows had to leave."""
+    clear(lru)
+    lru.slot_of_row[:] = _NEVER_KEPT

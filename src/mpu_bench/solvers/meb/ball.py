@@ -313,10 +313,12 @@ class BallSolver(Solver):
         """Take further steps, enlarging the core set where it is full."""
         while state.status is Status.RUNNING and not reached(state.counters, until):
             limits = until._replace(presented=min(until.presented, state.check_at))
-            parts = state.examples, state.core, state.history, state.search, state.ball
-            status = self.iterate(*parts, limits, state.counters)
+            status = self.iterate(
+                state.examples, state.core, state.history, state.search, state.ball, limits, state.counters
+            )
             if status == MORE_ROOM:
                 if state.core.vectors.size[0] == len(state.core.members):
+                    state.core = state.core._replace(kept=state.core.kept[:0].copy())  # the new rows take its memory
                     state.core = enlarged_core_set(state.core, self.cache_mb)
                     state.history = self._history(state)
                 state.core = state.core._replace(vectors=with_free_entries(state.core.vectors, 0))

@@ -124,7 +124,8 @@ def response(examples, core, history, i, ball, counters):
     slot, m = core.slots[i], core.vectors.size[0]
     if slot >= 0:
         return ball.scale * core.responses[slot]
-    all_kept = len(core.kept) == len(core.slots)  # there is room for a row of every example
+    # there is room for a row of every example; where all of a large sample join, few are asked for again
+    all_kept = len(core.kept) == len(core.slots) and not ball.adds_all
     if all_kept and len(history.changes) == 0:
         score = sum_of_products(core.coefficients, row(core, examples, i, counters)) + ball.bias
         return ball.scale * (2.0 * examples.labels[i] - 1.0) * score
