@@ -34,9 +34,9 @@ class Calibrated(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     probability : bool
-        Whether there is `predict_proba`: `fit` then trains once more for each of five folds, to fit Platt's sigmoids to
-        scores of rows that did not train. `partial_fit` of those that learn row by row fits them to the last 500
-        scores, each of a row before it was learned.
+        Whether there is `predict_proba`: `fit` then trains once more for each of five folds, each time for
+        ``max_seconds`` at most, to fit Platt's sigmoids to scores of rows that did not train. `partial_fit` of those
+        that learn row by row fits them to the last 500 scores, each of a row before it was learned.
     """
 
     probability: bool = False
