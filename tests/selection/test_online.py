@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 import sklearn.datasets
 import sklearn.metrics
 from numpy.typing import NDArray
@@ -85,6 +86,19 @@ def test_the_best_of_many_guesses_is_no_skill() -> None:
                 track.add(labels[first : first + 20], predicted[first : first + 20])
         found += Stream("accuracy", 20, 1000, tracks, [constant], 1000).is_better
     assert found <= 5
+
+
+def test_blocks_that_gain_equally_share_a_rank() -> None:
+    """Shares of right rows that differ by as much differ in their last bit: that must not rank them."""
+    random = np.random.default_rng(150)
+    ours = random.integers(40, 50, 19)
+    other = ours - random.integers(-3, 5, 19)
+    tracks = [Contender("ours", [np.zeros((3, 2), np.int64)], []), Track("other", [np.zeros((3, 2), np.int64)])]
+    for track, right in zip(tracks, (ours, other), strict=True):
+        for count in right.tolist():
+            track.add(np.zeros(50, np.int32), (np.arange(50) >= count).astype(np.int32))
+    stream = Stream("accuracy", 50, 950, tracks[:1], tracks[1:], 950)  # type: ignore[arg-type]
+    assert stream.chance == pytest.approx(scipy.stats.wilcoxon(ours, other, alternative="greater").pvalue)
 
 
 def test_labels_that_follow_each_other_are_no_skill() -> None:

@@ -29,6 +29,7 @@ WARM_UP = 0.1  #: of the rows of a file, by which they are scaled
 _RACED = 1000  # rows at least, and a tenth of all
 _MIN_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
 _SIGNIFICANT = 0.05
+_DIGITS = 12  # of a difference of two shares: what it has beyond them is rounding
 _C = TypeVar("_C", bound="Track")
 
 
@@ -167,7 +168,8 @@ class Stream:
         from scipy.stats import wilcoxon
 
         ours, other = (np.array(track.rolling(self.metric, 1)) for track in (self.chosen, self.to_beat))
-        p = float(wilcoxon(ours, other, alternative="greater").pvalue) if np.any(ours != other) else 1.0
+        gains = np.round(ours - other, _DIGITS)  # of which equal ones share a rank
+        p = float(wilcoxon(gains, alternative="greater").pvalue) if gains.any() else 1.0
         return min(1.0, len(self.contenders) * p)  # the choice is the best of them on the same rows
 
     @property
