@@ -55,6 +55,14 @@ def test_a_confusion_is_counted_piece_by_piece() -> None:
     )
 
 
+def test_the_error_of_a_confusion_is_rounded_as_that_of_a_run() -> None:
+    labels, predicted = np.zeros(160, np.int32), (np.arange(160) < 7).astype(np.int32)
+    confusion = Confusion.of(2)
+    confusion.add(labels, predicted)
+    assert confusion.error == float(np.mean(predicted != labels))
+    assert f"{100 * confusion.error:.2f}" == "4.38"
+
+
 def labelled(n: int, classes: int, shares: list[float], signal: float, seed: int) -> tuple[Any, Any, Any]:
     """Return labels, predictions and scores that know so much of them."""
     random = np.random.default_rng(seed)

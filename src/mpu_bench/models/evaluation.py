@@ -287,7 +287,7 @@ class Confusion:
     @property
     def error(self) -> float:
         """The share of rows with a wrong label."""
-        return 1.0 - float(np.trace(self.counts)) / max(self.rows, 1)
+        return (self.rows - int(np.trace(self.counts))) / max(self.rows, 1)  # to the bit what a run has
 
     def by_class(self) -> dict[str, float | None]:
         """Return what `errors_by_class` does."""
