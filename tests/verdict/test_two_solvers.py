@@ -313,6 +313,8 @@ def test_pairs_without_a_ratio_are_counted():
     second = [run("b", seed, updates=5) for seed in range(4)]
     (row,) = compared(first + second, quantities=("updates",))
     assert (row.pairs, row.remark) == (2, "without 2 pairs of numbers that are not all above 0")
+    (row,) = compared(first[1:] + second[1:], quantities=("updates",))
+    assert (row.pairs, row.remark) == (2, "without 1 pair of numbers that are not all above 0")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from mpu_bench.results.machines import comparable, why_disturbed
 from mpu_bench.results.means import grouped
 from mpu_bench.results.naming import better_way, function_of
 from mpu_bench.scaled import parameters_in, short
-from mpu_bench.texts import listed
+from mpu_bench.texts import counted, listed
 from mpu_bench.verdict.pairs import is_certain, partners
 from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS, typical, wilcoxon
 
@@ -312,7 +312,7 @@ def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> 
     several, left = len(by_split) > 1, len(known) - len(usable)
     means = [[fmean(side) for side in zip(*(pair for _, pair in entries), strict=True)] for entries in by_split]
     pairs = means if several else [pair for _, pair in usable]
-    words = f"without {left} pairs of numbers that are not all above 0" if left else ""
+    words = f"without {counted(left, 'pair')} of numbers that are not all above 0" if left else ""
     return np.array(pairs, np.float64).reshape(len(pairs), 2), "split" if several else "seed", words
 
 
