@@ -28,8 +28,7 @@ from mpu_bench.selection.rows import Data, has_rare_class, shares_of
 WARM_UP = 0.1  #: of the rows of a file, by which they are scaled
 _RACED = 1000  # rows at least, and a tenth of all
 _MIN_BLOCK, _BLOCKS, _WINDOW = 20, 200, 10  # rows, blocks of all, and blocks of a rolling value
-_SIGNIFICANT = 0.05
-_DIGITS = 12  # of a difference of two shares: what it has beyond them is rounding
+_SIGNIFICANT, _DIGITS = 0.05, 12  # of a difference of two shares: what it has beyond so many digits is rounding
 _C = TypeVar("_C", bound="Track")
 
 
@@ -167,8 +166,8 @@ class Stream:
         """The p that the choice is no better than that: Wilcoxon's test over blocks, with Bonferroni's correction."""
         from scipy.stats import wilcoxon
 
-        ours, other = (np.array(track.rolling(self.metric, 1)) for track in (self.chosen, self.to_beat))
-        gains = np.round(ours - other, _DIGITS)  # of which equal ones share a rank
+        by_block = np.array([track.rolling(self.metric, 1) for track in (self.chosen, self.to_beat)])
+        gains = np.round(by_block[0] - by_block[1], _DIGITS)  # equal ones share a rank
         p = float(wilcoxon(gains, alternative="greater").pvalue) if gains.any() else 1.0
         return min(1.0, len(self.contenders) * p)  # the choice is the best of them on the same rows
 
