@@ -308,6 +308,13 @@ def test_objectives_of_values_that_tuning_chose_are_of_one_function_only_where_i
     assert compared(others, quantities=("objective",)) == []
 
 
+def test_an_interval_of_ratios_may_have_no_end():
+    first = [run("a", seed, suboptimality=value) for seed, value in enumerate((1e-16, 1e10))]
+    second = [run("b", seed, suboptimality=value) for seed, value in enumerate((1e10, 1e-16))]
+    (row,) = compared(first + second, quantities=("suboptimality",))
+    assert (row.effect, row.low, row.high) == (pytest.approx(1.0), pytest.approx(0.0), math.inf)
+
+
 def test_pairs_without_a_ratio_are_counted():
     first = [run("a", seed, updates=updates) for seed, updates in enumerate((0, 0, 5, 6))]
     second = [run("b", seed, updates=5) for seed in range(4)]

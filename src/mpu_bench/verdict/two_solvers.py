@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ from mpu_bench.verdict.rank_tests import LEVEL, MIN_PAIRS, typical, wilcoxon
 COMPARED = ("test_error", "balanced_error", "online_error", "objective", "nu", "support_vectors", "comparable_seconds")
 _SAME_AS_BUDGET = {"vectors"}
 _ROUNDING = 1e-9  # relative: what two numbers may differ by and be tied
+_MAX_LOGARITHM = math.log(sys.float_info.max)
 
 _Array = NDArray[np.float64]
 
@@ -357,6 +359,11 @@ def _differences(quantity: str, pairs: _Array) -> _Array:
     return np.where(is_tie, 0.0, values[:, 0] - values[:, 1])
 
 
+def _ratio(logarithm: float) -> float:
+    """Return the ratio of a logarithm; infinite where no double holds it, as an interval of two pairs may end."""
+    return math.exp(logarithm) if logarithm < _MAX_LOGARITHM else math.inf
+
+
 def _row(
     dataset: str,
     subject: _Subject,
@@ -365,7 +372,7 @@ def _row(
     remark: str,
 ) -> Comparison:
     is_difference = _is_difference(subject.quantity)
-    effect, low, high = (number if is_difference or number is None else math.exp(number) for number in estimate[:3])
+    effect, low, high = (number if is_difference or number is None else _ratio(number) for number in estimate[:3])
     means = pairs.mean(axis=0) if is_difference else np.exp(np.log(pairs).mean(axis=0))
     off = _differences(subject.quantity, pairs)
     better, worse = (off > 0, off < 0) if subject.better == "higher" else (off < 0, off > 0)
