@@ -76,8 +76,9 @@ def _block(rows: Sequence[Summary], columns: Sequence[Shown], varying: Mapping[s
 
 
 def _runs_text(row: Summary) -> str:
-    finished = str(row.count) if row.count == row.planned else f"{row.count} of {row.planned}"
-    return finished if row.count else row.statuses
+    if not row.count:
+        return row.statuses
+    return str(row.count) if row.count == row.planned else f"{row.count} of {row.planned}"
 
 
 def _title(row: Summary) -> str:

@@ -336,9 +336,8 @@ class BudgetPerceptronClassifier(OnlineClassifier):
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:  # noqa: ARG002
         names = {"cks": "cks", "oldest": "perceptron-oldest", "random": "perceptron-random"}
-        return self._online(
-            names[one_of(names, removal=self.removal)], vectors=self.budget, passes=passes, precision=self.precision
-        )
+        name = names[one_of(names, removal=self.removal)]
+        return self._online(name, vectors=self.budget, passes=passes, precision=self.precision)
 
 
 @dataclass(eq=False, repr=False)
@@ -402,10 +401,11 @@ class BudgetedPegasosClassifier(OnlineClassifier):
     precision: str = "single"
 
     def _solver(self, n: int, passes: int = 1) -> OnlineSolver:
-        by_default = 1.0 / n if n else _REGULARIZATION_OF_STREAMS
+        regularization = self.regularization
+        if regularization is None:
+            regularization = 1.0 / n if n else _REGULARIZATION_OF_STREAMS
         common = {
-            "regularization": by_default if self.regularization is None else self.regularization,
-            "average": bool(self.average), "passes": passes,
+            "regularization": regularization, "average": bool(self.average), "passes": passes,
             "precision": self.precision,
         }  # fmt: skip
         if self.budget is None:

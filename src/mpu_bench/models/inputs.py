@@ -68,7 +68,10 @@ def canonical(matrix: Any) -> Any:
 
 def _check_columns(rows: Rows, features: int) -> None:
     """Refuse rows that compiled code would read beyond the end of an array for."""
-    fits = rows.values.shape[1] == features if isinstance(rows, Dense) else rows.indices.max(initial=0) < features
+    if isinstance(rows, Dense):
+        fits = rows.values.shape[1] == features
+    else:
+        fits = not len(rows.indices) or int(rows.indices.max()) < features
     if not fits:
         raise DataError(f"the rows have the wrong columns; the model takes {features:,}")
 

@@ -139,8 +139,8 @@ def _compared(outcome: Outcome, chosen: Row, other: Row | None, named: str) -> s
         return f"{METRICS[outcome.metric]} {_score(outcome, chosen)} %, {constant}"
     gain = outcome.difference(chosen, other)
     points = f"{abs(100 * gain.by):.2f}"
-    words = f"{points} points {'better' if gain.by > 0 else 'worse'} than {named}"
-    words = f"as good as {named}" if points == "0.00" else words
+    how = "as good as" if points == "0.00" else f"{points} points {'better' if gain.by > 0 else 'worse'} than"
+    words = f"{how} {named}"
     if math.isnan(gain.p):
         return f"{words} (too few test rows of a class to know whether by chance)"
     chance = "" if gain.p < SIGNIFICANT else ", which may be chance"

@@ -202,8 +202,9 @@ def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
     varied: dict[str, set[str]] = {}
     for here in by_dataset(rows).values():
         for solver, names in naming.varying(here).items():
-            identities = {curve_identity(row) for row in here if row.solver == solver}
-            of_solver = {(parameters, kernel) for _, _, parameters, kernel, *_ in identities}
+            solver_rows = [row for row in here if row.solver == solver]
+            of_solver = {(row.parameters, row.kernel) for row in solver_rows}
+            identities = set(map(curve_identity, solver_rows))
             named = len({parameters for parameters, _ in of_solver}) == len(of_solver)
             tuned = len({identity[:-1] for identity in identities}) < len(identities)
             varied.setdefault(solver, set()).update(

@@ -62,8 +62,9 @@ class LinearL1SVM(Solver):
 
 def no_progress(what: str, left: float, tolerance: float) -> str:
     """Return that rounding has ended a run before its tolerance; empty where no more is left than that."""
-    text = f"rounding leaves no progress from {what} of {left:.1e} on, above tolerance {tolerance:g}"
-    return "" if left <= tolerance else text
+    if left <= tolerance:
+        return ""
+    return f"rounding leaves no progress from {what} of {left:.1e} on, above tolerance {tolerance:g}"
 
 
 def finite_squared_norms(problem: Problem) -> NDArray[np.float64]:
@@ -268,6 +269,8 @@ def certify_kernel(
     losses: NDArray[np.float64],
     C: PerExample,
     rounding: float = 0.0,
+    *,
+    of_norm: float = 0.0,
 ) -> Measures:
     """Bound the error of a kernel expansion by its own coefficients.
 
@@ -283,9 +286,11 @@ def certify_kernel(
         The weight of each loss, or of all, above 0.
     rounding : float
         By how much the primal and the dual objective may each be wrong.
+    of_norm : float
+        By how much ``||w||^2 / 2`` may be, of that.
     """
     bound = float(np.abs(coefficients).sum()) - squared_norm / 2
-    nu = nu_of(losses, squared_norm)
+    nu = nu_of(losses, squared_norm, of_norm)
     return Measures.certified(kernel_primal(squared_norm, losses, C), bound, rounding, nu=nu)
 
 

@@ -158,8 +158,9 @@ def _measured(
     wrong = wrong + rounding(2, 1.0) * (np.abs(values) + abs(bias) + 1.0)
     of_losses = float((C * np.where(slack > -wrong, wrong, 0.0)).sum()) + rounding(n, float((C * losses).sum()))
     of_squared = float(sizes @ wrong) / 2 + rounding(n, float(sizes @ np.abs(values)) / 2)
-    nu = nu_of(losses, squared, of_squared)
     if not certifies:
+        nu = nu_of(losses, squared, of_squared)
         return Measures.evaluated(kernel_primal(squared, losses, C), of_squared + of_losses, nu=nu)
     of_dual = rounding(n, float(sizes.sum())) + abs(bias * float(coefficients.sum()))
-    return certify_kernel(coefficients, squared, losses, C, of_squared + max(of_losses, of_dual))._replace(nu=nu)
+    wrong_by = of_squared + max(of_losses, of_dual)
+    return certify_kernel(coefficients, squared, losses, C, wrong_by, of_norm=of_squared)

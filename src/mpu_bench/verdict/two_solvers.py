@@ -312,10 +312,8 @@ def _pairs(first: Sequence[Record], second: Sequence[Record], quantity: str) -> 
     usable = [(split, pair) for split, pair in known if _is_difference(quantity) or min(pair) > 0]
     by_split = grouped(usable, lambda entry: entry[0] or "").values()
     several, left = len(by_split) > 1, len(known) - len(usable)
-    pairs = [
-        [fmean(side) for side in zip(*(pair for _, pair in entries), strict=True)]
-        for entries in (by_split if several else [[entry] for entry in usable])
-    ]
+    means = [[fmean(side) for side in zip(*(pair for _, pair in entries), strict=True)] for entries in by_split]
+    pairs = means if several else [pair for _, pair in usable]
     words = f"without {counted(left, 'pair')} of numbers that are not all above 0" if left else ""
     return np.array(pairs, np.float64).reshape(len(pairs), 2), "split" if several else "seed", words
 

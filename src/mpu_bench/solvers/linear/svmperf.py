@@ -40,12 +40,12 @@ import numpy as np
 from annotated_types import Gt, Le
 from numpy.typing import NDArray
 
-from mpu_bench.core import numeric
 from mpu_bench.core.buffers import grown
 from mpu_bench.core.counters import INNER_PRODUCTS, PRESENTED, STEPS, UPDATES, new_counters, reached
 from mpu_bench.core.jit import jit
 from mpu_bench.core.models import LinearModel
-from mpu_bench.core.numeric import new_record
+from mpu_bench.core.numeric import dot as dense_dot
+from mpu_bench.core.numeric import new_record, ordered_dot
 from mpu_bench.core.problem import Problem
 from mpu_bench.core.rows import Rows, add, dot, new_weights, squared_norms
 from mpu_bench.core.solver import Measures, Status, Until
@@ -226,10 +226,7 @@ def _present(arrays, counters, last):
 def _end_round(arrays, counters, C, tolerance, inner_gap):
     """Stop, or add the new plane and solve the small problem again."""
     progress, m, multipliers = arrays.progress[0], arrays.progress[0].planes, arrays.multipliers
-    total, slack = (
-        numeric.ordered_dot(multipliers, arrays.offsets, m),
-        numeric.ordered_dot(multipliers, arrays.slacks, m),
-    )
+    total, slack = ordered_dot(multipliers, arrays.offsets, m), ordered_dot(multipliers, arrays.slacks, m)
     gap, dual = C * progress.loss - slack, (total + slack) / 2.0  # J - D, and D: ||w||^2 is total - slack
     progress.still = 0 if dual > progress.dual + _NOISE * total else progress.still + 1
     progress.dual = max(progress.dual, dual)
@@ -257,9 +254,9 @@ def _add_plane(arrays):
     m, violators = progress.planes, progress.violators
     arrays.multipliers[m], arrays.idle[m], arrays.offsets[m] = 0.0, 0, violators
     for j in range(m + 1):
-        gram[m, j] = gram[j, m] = numeric.dot(planes[j], planes[m], len(planes[m]))
+        gram[m, j] = gram[j, m] = dense_dot(planes[j], planes[m], len(planes[m]))
     # The sum of the losses; from the same numbers as the other slacks, as their ties decide in the small problem
-    arrays.slacks[m] = violators - numeric.ordered_dot(gram[m], arrays.multipliers, m)
+    arrays.slacks[m] = violators - ordered_dot(gram[m], arrays.multipliers, m)
     progress.planes = m + 1
 
 
@@ -270,7 +267,7 @@ def _solve(arrays, C, wanted):
     slacks = arrays.slacks[:m]
     for move in range(_MAX_MOVES):
         to = np.argmax(slacks)
-        if C * slacks[to] - numeric.ordered_dot(multipliers, slacks, m) <= wanted:
+        if C * slacks[to] - ordered_dot(multipliers, slacks, m) <= wanted:
             return move
         from_, size = _best_partner(gram, multipliers, slacks, to)
         if size == 0.0:
